@@ -1,0 +1,43 @@
+//! The words and the ports of Hermes.
+//!
+//! Every other crate speaks in terms of this one: what a [`Tool`] is, what a [`ToolCall`] asks for, what a
+//! [`ToolOutput`] or [`ToolError`] answers, and which *ports* ([`Environment`], [`Judge`], [`Asker`], [`Model`],
+//! [`Todos`], [`Clock`]) somebody else must fill so that a tool can act and an agent can think.
+//!
+//! What this crate refuses to do: I/O of any kind, reading environment variables, knowing a home directory, a
+//! terminal or a wire protocol. A type that needs one of those belongs in `exec`, `agent` or `cli`.
+//!
+//! The one tricky idea is [`Touches`]: a tool says, from the arguments alone and before anything runs, what the call
+//! would read, write or execute. The planner, the judge and the approval prompt all decide from that one statement.
+//!
+//! Start reading at [`tool`], then [`call`] and [`ports`].
+#![warn(missing_docs)]
+
+pub mod call;
+pub mod environment;
+pub mod message;
+pub mod name;
+pub mod output;
+pub mod ports;
+pub mod spec;
+pub mod tool;
+pub mod touches;
+
+pub use call::{RawArguments, ToolCall};
+pub use environment::{
+    Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat, Finished, FinishedHow,
+};
+pub use message::{Message, Usage};
+pub use name::{InvalidToolName, ToolName};
+pub use output::{Attachment, Content, StopTurn, ToolError, ToolOutput, ToolResult};
+pub use ports::{
+    Answer, Approval, ApprovalScope, Asker, Clock, Concern, Finish, Judge, JudgeRequest, Model, ModelDelta, ModelError,
+    ModelErrorKind, ModelReply, ModelRequest, Question, TodoItem, TodoStatus, Todos, Verdict,
+};
+pub use spec::{Effect, ToolSpec};
+pub use tool::{Availability, Scratch, Tool, ToolCx, ToolSource};
+pub use tokio_util::sync::CancellationToken;
+pub use touches::Touches;
+
+/// A JSON object whose keys keep the order in which they were written.
+pub type JsonMap = serde_json::Map<String, serde_json::Value>;

@@ -1,0 +1,111 @@
+//! What a call answers: an output, or one of exactly two kinds of error.
+
+use serde_json::{Value, json};
+
+use crate::JsonMap;
+
+/// What the function of a tool returns.
+pub type ToolResult = Result<ToolOutput, ToolError>;
+
+/// A successful answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub content: Content,
+    /// Pictures and the like that travel beside the text.
+    pub attachments: Vec<Attachment>,
+    /// A few words for the person at the screen, for example `14 matches in 3 files`.
+    pub summary: Option<String>,
+}
+
+/// The part of an output that the model reads as text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Sent as it stands.
+    Text(String),
+    /// Sent as compact JSON in the order of its keys.
+    Json(Value),
+}
+
+/// Binary data beside the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// For example `image/png`.
+    pub media_type: String,
+    /// The bytes themselves.
+    pub data: Vec<u8>,
+}
+
+impl ToolOutput {
+    /// A JSON answer.
+    pub fn json(value: Value) -> Self {
+        Self { content: Content::Json(value), attachments: Vec::new(), summary: None }
+    }
+
+    /// A text answer.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: Content::Text(text.into()), attachments: Vec::new(), summary: None }
+    }
+
+    /// Adds the words that a person sees beside the call.
+    #[must_use]
+    pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
+        self.summary = Some(summary.into());
+        self
+    }
+}
+
+impl From<Value> for ToolOutput {
+    fn from(value: Value) -> Self {
+        Self::json(value)
+    }
+}
+
+/// The two kinds of error. There is no third: nothing panics, nothing is recognised by its text.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ToolError {
+    /// The model is told, as a JSON object with an `error` key, and goes on.
+    #[error("{}", .0.get("error").and_then(Value::as_str).unwrap_or("the tool failed"))]
+    Tell(JsonMap),
+    /// The turn ends here.
+    #[error("{0}")]
+    Stop(StopTurn),
+}
+
+/// Why a turn must end in the middle of a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StopTurn {
+    /// The person asked to stop.
+    #[error("stopped by the user")]
+    Cancelled,
+    /// The runtime cannot go on; the text says why.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl ToolError {
+    /// An error the model can recover from: one sentence that says what happened, where, and what to do next.
+    pub fn tell(message: impl Into<String>) -> Self {
+        let mut map = JsonMap::new();
+        map.insert("error".into(), Value::String(message.into()));
+        Self::Tell(map)
+    }
+
+    /// Adds a field beside `error`. A [`ToolError::Stop`] has no fields and stays as it is.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        if let Self::Tell(map) = &mut self {
+            map.insert(key.into(), value.into());
+        }
+        self
+    }
+}
+
+impl From<ToolError> for Value {
+    fn from(error: ToolError) -> Self {
+        match error {
+            ToolError::Tell(map) => Self::Object(map),
+            ToolError::Stop(stop) => json!({ "error": stop.to_string() }),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The [`Tool`] trait, and what a tool may ask of its surroundings.
+
+use std::any::{Any, TypeId};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use crate::{Asker, CancellationToken, Environment, JsonMap, Todos, ToolName, ToolResult, ToolSpec, Touches};
+
+/// Something a model can call. It answers three questions and does one thing.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// The static facts.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Is it usable here, and if not, why and what fixes it?
+    fn availability(&self) -> Availability {
+        Availability::Available
+    }
+
+    /// How should the description read, given which other tools the model can see?
+    fn describe(&self, visible: &dyn Fn(&str) -> bool) -> Cow<'_, str> {
+        let _ = visible;
+        Cow::Borrowed(&self.spec().description)
+    }
+
+    /// What would this call do? `arguments` have passed the schema; no I/O happens here.
+    fn touches(&self, arguments: &JsonMap, cx: &ToolCx) -> Touches;
+
+    /// The call in a few words for the person at the screen, for example `"checkout" in tests/`.
+    fn headline(&self, arguments: &JsonMap) -> String {
+        let first = arguments.values().next();
+        first.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).unwrap_or_default()
+    }
+
+    /// Does it. `arguments` have passed the schema. The future may be dropped at any await point.
+    async fn call(&self, arguments: JsonMap, cx: ToolCx) -> ToolResult;
+}
+
+/// Whether a tool can be used here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// It can.
+    Available,
+    /// It cannot.
+    Missing {
+        /// What is not there, for example `chromium not found`.
+        reason: String,
+        /// What to do about it, for example `apt install chromium`.
+        fix: String,
+    },
+}
+
+/// Something that yields tools: the built-ins, an MCP server, a plugin.
+pub trait ToolSource: Send + Sync {
+    /// Who owns the tools, as shown to people.
+    fn name(&self) -> &str;
+
+    /// The tools it offers now.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+}
+
+/// What a running call may use. Cheap to clone; everything in it belongs to one task.
+#[derive(Clone)]
+pub struct ToolCx {
+    /// The call being answered.
+    pub call_id: String,
+    /// Where commands run and files live.
+    pub environment: Arc<dyn Environment>,
+    /// The person, when there is one to ask.
+    pub asker: Option<Arc<dyn Asker>>,
+    /// The agent's todo list, when an agent drives the call.
+    pub todos: Option<Arc<dyn Todos>>,
+    /// State that tools keep from call to call of the same task.
+    pub scratch: Arc<Scratch>,
+    /// Fires when the person stops the turn.
+    pub cancel: CancellationToken,
+}
+
+impl ToolCx {
+    /// The absolute path that `raw` means: `~` is the home, anything relative starts at the session's directory.
+    ///
+    /// Purely lexical (`.` and `..` are folded, links are not followed), so it costs nothing and never fails.
+    pub fn resolve(&self, raw: &str) -> PathBuf {
+        let home = self.environment.home();
+        let joined = match raw.strip_prefix('~') {
+            Some("") => home.to_path_buf(),
+            Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            _ => self.environment.cwd().join(raw),
+        };
+        fold_dots(&joined)
+    }
+}
+
+impl fmt::Debug for ToolCx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolCx").field("call_id", &self.call_id).finish_non_exhaustive()
+    }
+}
+
+fn fold_dots(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut folded = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                folded.pop();
+            }
+            part => folded.push(part),
+        }
+    }
+    folded
+}
+
+/// State that tools keep per task, one value a type.
+///
+/// A tool defines a private type and asks for it; nobody else can name that type, so nobody else can touch the state.
+#[derive(Default)]
+pub struct Scratch(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+
+impl Scratch {
+    /// The task's value of type `T`, made on first use.
+    pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = map.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
+        // The key is the type's own id, so the stored value always has that type.
+        Arc::clone(slot).downcast::<T>().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scratch").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for dyn Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tool({})", self.spec().name)
+    }
+}
+
+/// Orders tools by name, the only order that a model or a person ever sees.
+pub fn by_name(tool: &Arc<dyn Tool>) -> ToolName {
+    tool.spec().name.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_fold_and_never_climb_above_the_root() {
+        assert_eq!(fold_dots(Path::new("/a/./b/../c")), Path::new("/a/c"));
+        assert_eq!(fold_dots(Path::new("/../../x")), Path::new("/x"));
+    }
+
+    #[test]
+    fn scratch_keeps_one_value_a_type() {
+        let scratch = Scratch::default();
+        *scratch.get::<Mutex<u8>>().lock().unwrap() = 7;
+        assert_eq!(*scratch.get::<Mutex<u8>>().lock().unwrap(), 7);
+        assert_eq!(*scratch.get::<Mutex<u16>>().lock().unwrap(), 0);
+    }
+}

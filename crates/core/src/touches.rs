@@ -1,0 +1,48 @@
+//! What a call would do, said before it does it.
+
+use std::path::PathBuf;
+
+/// The reach of one call, computed from its arguments alone.
+///
+/// Paths are absolute, in the terms of the call's environment, and not yet resolved through links: resolving needs I/O
+/// and is done once, by the step that judges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touches {
+    /// Files and folders whose contents may be read.
+    pub reads: Vec<PathBuf>,
+    /// Files and folders that may be created, changed or removed.
+    pub writes: Vec<PathBuf>,
+    /// A command that would run, exactly as written.
+    pub command: Option<String>,
+    /// Sentences for the approval prompt, most important first: what the call does, not what it looks like.
+    pub explain: Vec<String>,
+}
+
+impl Touches {
+    /// A call that reaches nothing outside its own answer.
+    pub fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// A call that reads one path.
+    pub fn reading(path: impl Into<PathBuf>) -> Self {
+        Self { reads: vec![path.into()], ..Self::default() }
+    }
+
+    /// A call that changes one path.
+    pub fn writing(path: impl Into<PathBuf>) -> Self {
+        Self { writes: vec![path.into()], ..Self::default() }
+    }
+
+    /// A call that runs a command.
+    pub fn executing(command: impl Into<String>) -> Self {
+        Self { command: Some(command.into()), ..Self::default() }
+    }
+
+    /// Adds a sentence for the approval prompt.
+    #[must_use]
+    pub fn because(mut self, sentence: impl Into<String>) -> Self {
+        self.explain.push(sentence.into());
+        self
+    }
+}
