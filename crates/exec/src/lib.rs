@@ -1,1 +1,20 @@
-//! placeholder
+//! Run: where commands run and files live.
+//!
+//! This crate fills the [`hermes_core::Environment`] port. It knows processes, signals and file systems; it refuses to
+//! know models, tools or approvals, and it never decides *whether* something may run.
+//!
+//! The one tricky idea: a command runs exactly as written, as the argument of `bash -c`. Everything we want to know
+//! about the shell afterwards (today its directory) travels through a private memory file that bash reads as its
+//! start-up file and writes back on exit, so nothing of ours is ever mixed into the command or its output
+//! (see [`local`]).
+//!
+//! Start reading at [`LocalEnvironment`]; [`environment_variables`] is the only place where a child's environment is
+//! built, [`capture`] decides what is kept of an endless output, [`files`] is the only code that writes files.
+
+pub mod capture;
+pub mod environment_variables;
+pub mod files;
+pub mod local;
+mod process_tree;
+
+pub use local::LocalEnvironment;

@@ -1,0 +1,167 @@
+//! The only code that reads and writes files for tools.
+//!
+//! Reading never blocks on something that is no regular file: it is opened without waiting, and what was opened is
+//! checked rather than what was named. Writing is one rename: a temporary file in the same folder is filled, given the
+//! old file's mode and owner, flushed to disk and moved over the target.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::path::{Path, PathBuf};
+
+use hermes_core::{FileError, FileErrorKind, FileKind, FileStat};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
+use nix::unistd::{AccessFlags, faccessat};
+
+/// More links than this in one path is a circle (Linux's own limit, `path_resolution(7)`).
+const MOST_LINKS: usize = 40;
+
+/// Runs `job` on a thread that may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    path: &Path,
+    job: impl FnOnce(&Path) -> Result<T, FileError> + Send + 'static,
+) -> Result<T, FileError> {
+    let owned = path.to_path_buf();
+    let done = tokio::task::spawn_blocking(move || job(&owned)).await;
+    done.unwrap_or_else(|error| Err(trouble(path, FileErrorKind::Other, error.to_string())))
+}
+
+/// See [`hermes_core::Environment::stat`].
+pub fn stat(path: &Path) -> Result<FileStat, FileError> {
+    let metadata = fs::metadata(path).map_err(|error| io_trouble(path, &error))?;
+    Ok(FileStat { kind: kind(&metadata), len: metadata.len(), modified: metadata.modified().ok() })
+}
+
+/// See [`hermes_core::Environment::real_path`].
+pub fn real_path(path: &Path) -> Result<PathBuf, FileError> {
+    follow(path, MOST_LINKS)
+}
+
+fn follow(path: &Path, links_left: usize) -> Result<PathBuf, FileError> {
+    match fs::canonicalize(path) {
+        Ok(real) => return Ok(real),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(io_trouble(path, &error)),
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path.to_path_buf()) };
+    let parent = follow(parent, links_left)?;
+    let here = parent.join(name);
+    // A link whose target is missing still decides where a write would go.
+    match fs::read_link(&here) {
+        Ok(_) if links_left == 0 => Err(trouble(path, FileErrorKind::Other, "too many levels of symbolic links")),
+        Ok(target) => follow(&parent.join(target), links_left - 1),
+        Err(_) => Ok(here),
+    }
+}
+
+/// See [`hermes_core::Environment::read`].
+pub fn read(path: &Path, range: Range<u64>) -> Result<Vec<u8>, FileError> {
+    let failed = |error: io::Error| io_trouble(path, &error);
+    // A directory or a pipe without a writer must be refused, not waited for: hence O_NONBLOCK, then a look at it.
+    let opened = OpenOptions::new().read(true).custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits()).open(path);
+    let mut file = opened.map_err(|error| special(path).unwrap_or_else(|| failed(error)))?;
+    let metadata = file.metadata().map_err(failed)?;
+    if kind(&metadata) != FileKind::File {
+        return Err(not_regular(path, kind(&metadata)));
+    }
+    file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
+    let wanted = range.end.saturating_sub(range.start);
+    let expected = wanted.min(metadata.len().saturating_sub(range.start));
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
+    file.take(wanted).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// See [`hermes_core::Environment::write`].
+pub fn write(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    let target = real_path(path)?;
+    let failed = |error: io::Error| io_trouble(path, &error);
+    let old = match fs::metadata(&target) {
+        Ok(metadata) if kind(&metadata) != FileKind::File => return Err(not_regular(path, kind(&metadata))),
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(failed(error)),
+    };
+    if old.is_some() {
+        // A rename would replace a write-protected file without asking, so we ask.
+        faccessat(AT_FDCWD, &target, AccessFlags::W_OK, AtFlags::AT_EACCESS)
+            .map_err(|errno| failed(io::Error::from(errno)))?;
+    }
+    let folder = target.parent().unwrap_or(Path::new("/"));
+    let folder_is_new = !folder.exists();
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".hermes-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    temporary.write_all(bytes).map_err(failed)?;
+    if let Some(old) = &old {
+        keep_owner_and_mode(temporary.as_file(), old).map_err(|error| {
+            trouble(path, FileErrorKind::Denied, format!("its owner or mode cannot be kept: {error}"))
+        })?;
+    }
+    temporary.as_file().sync_all().map_err(failed)?;
+    temporary.persist(&target).map_err(|error| failed(error.error))?;
+    // The rename itself is on disk only once the folder is.
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    Ok(folder_is_new)
+}
+
+/// See [`hermes_core::Environment::list`].
+pub fn list(path: &Path) -> Result<Vec<String>, FileError> {
+    let failed = |error: io::Error| io_trouble(path, &error);
+    let mut names = fs::read_dir(path)
+        .map_err(failed)?
+        .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(failed)?;
+    names.sort();
+    Ok(names)
+}
+
+fn keep_owner_and_mode(file: &File, old: &fs::Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+        fchown(file, Some(old.uid()), Some(old.gid()))?;
+    }
+    file.set_permissions(old.permissions())
+}
+
+fn kind(metadata: &fs::Metadata) -> FileKind {
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_dir() => FileKind::Directory,
+        () if kind.is_fifo() => FileKind::Pipe,
+        () if kind.is_socket() => FileKind::Socket,
+        () if kind.is_char_device() || kind.is_block_device() => FileKind::Device,
+        () => FileKind::File,
+    }
+}
+
+/// The error for a path that could not be opened because of what it is (a socket gives ENXIO).
+fn special(path: &Path) -> Option<FileError> {
+    let kind = kind(&fs::metadata(path).ok()?);
+    (kind != FileKind::File).then(|| not_regular(path, kind))
+}
+
+fn not_regular(path: &Path, kind: FileKind) -> FileError {
+    trouble(path, FileErrorKind::NotRegular(kind), format!("is {}, not a regular file", kind.in_words()))
+}
+
+fn io_trouble(path: &Path, error: &io::Error) -> FileError {
+    let kind = match error.kind() {
+        io::ErrorKind::NotFound => FileErrorKind::NotFound,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => FileErrorKind::Denied,
+        _ => FileErrorKind::Other,
+    };
+    // The operating system's sentence without "(os error 2)".
+    let text = error.to_string();
+    let why = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+    trouble(path, kind, why)
+}
+
+fn trouble(path: &Path, kind: FileErrorKind, why: impl Into<String>) -> FileError {
+    FileError { path: path.to_path_buf(), kind, why: why.into() }
+}

@@ -1,0 +1,233 @@
+//! The local backend, against real processes and real files.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hermes_core::{CancellationToken, Command, Environment, FileErrorKind, FileKind, Finished, FinishedHow};
+use hermes_exec::LocalEnvironment;
+
+struct Here {
+    environment: LocalEnvironment,
+    folder: tempfile::TempDir,
+}
+
+fn here() -> Here {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = LocalEnvironment::new(folder.path(), folder.path(), std::env::vars_os(), &[]).unwrap();
+    Here { environment, folder }
+}
+
+impl Here {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    async fn run(&self, script: &str) -> Finished {
+        self.run_for(script, Duration::from_secs(30)).await
+    }
+
+    async fn run_for(&self, script: &str, limit: Duration) -> Finished {
+        self.environment.run(command(script, limit), &CancellationToken::new()).await.unwrap()
+    }
+}
+
+fn command(script: &str, timeout: Duration) -> Command {
+    Command { script: script.into(), cwd: None, timeout, output_cap: 50_000 }
+}
+
+fn is_alive(pid: &str) -> bool {
+    // A zombie is dead; it only waits for its parent.
+    let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[tokio::test]
+async fn output_and_exit_code_come_back() {
+    let got = here().run("echo out; echo err >&2; exit 3").await;
+    assert_eq!((got.output.as_str(), got.how), ("out\nerr\n", FinishedHow::Exited(3)));
+}
+
+#[tokio::test]
+async fn the_directory_is_carried_over_also_through_exit_and_strange_options() {
+    let here = here();
+    fs::create_dir_all(here.path("a/b c\n'd")).unwrap();
+    here.run("set -euo pipefail -C; cd a; exit 4").await;
+    assert_eq!(here.environment.cwd(), here.path("a"));
+    here.run("cd \"$(ls)\"").await;
+    assert_eq!(here.environment.cwd(), here.path("a/b c\n'd"));
+    assert_eq!(here.run("pwd; cd /nowhere").await.output.lines().count(), 3);
+    assert_eq!(here.environment.cwd(), here.path("a/b c\n'd"), "a failed cd moves nothing");
+}
+
+#[tokio::test]
+async fn a_directory_of_its_own_does_not_move_the_session() {
+    let here = here();
+    let mut command = command("cd /; pwd", Duration::from_secs(9));
+    command.cwd = Some("/usr".into());
+    let got = here.environment.run(command, &CancellationToken::new()).await.unwrap();
+    assert_eq!((got.output.as_str(), here.environment.cwd()), ("/\n", here.path("").join("")));
+}
+
+#[tokio::test]
+async fn a_missing_directory_is_an_error_and_nothing_runs() {
+    let here = here();
+    let mut command = command("touch ran", Duration::from_secs(9));
+    command.cwd = Some(here.path("missing"));
+    let error = here.environment.run(command, &CancellationToken::new()).await.unwrap_err();
+    assert!(error.to_string().contains("missing does not exist"), "{error}");
+    assert!(!here.path("ran").exists());
+}
+
+#[tokio::test]
+async fn the_command_runs_as_written_and_sees_nothing_of_ours() {
+    let here = here();
+    let got = here.run("echo \"$#|${BASH_ENV-none}\"; ls -l /proc/self/fd | grep -c memfd; echo '__ $HOME `x`'").await;
+    assert_eq!(got.output, "0|none\n0\n__ $HOME `x`\n");
+}
+
+#[tokio::test]
+async fn a_command_longer_than_an_argument_may_be_works() {
+    let script = format!(": {}\necho end", "x".repeat(300_000));
+    assert_eq!(here().run(&script).await.output, "end\n");
+}
+
+#[tokio::test]
+async fn secrets_of_our_environment_do_not_reach_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = [("PATH", std::env::var("PATH").unwrap()), ("OPENAI_API_KEY", "sk-secret".into()), ("OK", "yes".into())]
+        .map(|(name, value)| (name.into(), value.into()));
+    let environment = LocalEnvironment::new(folder.path(), folder.path(), ours, &["OK".into()]).unwrap();
+    let command = command("echo ${OPENAI_API_KEY-unset} $OK", Duration::from_secs(9));
+    assert_eq!(environment.run(command, &CancellationToken::new()).await.unwrap().output, "unset yes\n");
+}
+
+#[tokio::test]
+async fn a_timeout_kills_the_whole_tree_also_what_left_the_group() {
+    let here = here();
+    let script = "trap '' TERM; sleep 300 & echo $! > child; setsid sleep 301 & echo $! > escaped; echo before; wait";
+    let got = here.run_for(script, Duration::from_millis(400)).await;
+    assert_eq!((got.output.as_str(), got.how), ("before\n", FinishedHow::TimedOut));
+    for name in ["child", "escaped"] {
+        let pid = fs::read_to_string(here.path(name)).unwrap();
+        assert!(!is_alive(pid.trim()), "{name} survived");
+    }
+}
+
+#[tokio::test]
+async fn cancelling_kills_and_keeps_what_was_printed() {
+    let here = here();
+    let cancel = CancellationToken::new();
+    let running = here.environment.run(command("echo $$; sleep 300", Duration::from_secs(60)), &cancel);
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cancel.cancel();
+    };
+    let (got, ()) = tokio::join!(running, stop);
+    let got = got.unwrap();
+    assert_eq!(got.how, FinishedHow::Cancelled);
+    assert!(!is_alive(got.output.trim()), "{got:?}");
+}
+
+#[tokio::test]
+async fn dropping_a_running_command_kills_it() {
+    let here = here();
+    let running = here.run("echo $$ > pid; exec sleep 300");
+    assert!(tokio::time::timeout(Duration::from_millis(300), running).await.is_err());
+    let pid = fs::read_to_string(here.path("pid")).unwrap();
+    for _ in 0..200 {
+        if !is_alive(pid.trim()) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{pid} survived the drop");
+}
+
+#[tokio::test]
+async fn a_background_child_does_not_hold_the_call_and_ends_with_the_task() {
+    let here = here();
+    let started = Instant::now();
+    let got = here.run("sleep 300 & echo $!").await;
+    assert!(started.elapsed() < Duration::from_secs(20), "waited for the child");
+    let pid = got.output.trim().to_owned();
+    assert!(is_alive(&pid));
+    here.environment.close().await;
+    assert!(!is_alive(&pid));
+}
+
+#[tokio::test]
+async fn endless_output_is_cut_with_its_total() {
+    let here = here();
+    let mut command = command("head -c 1000000 /dev/zero | tr '\\0' x", Duration::from_secs(30));
+    command.output_cap = 1000;
+    let got = here.environment.run(command, &CancellationToken::new()).await.unwrap();
+    assert_eq!((got.total_bytes, got.omitted_bytes), (1_000_000, 999_000));
+    assert!(got.output.contains("999,000 of 1,000,000 bytes left out"), "{}", got.output);
+}
+
+#[tokio::test]
+async fn only_regular_files_are_read_and_nothing_waits() {
+    let here = here();
+    nix::unistd::mkfifo(&here.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(here.path("socket")).unwrap();
+    let cases = [
+        (here.path("pipe"), FileKind::Pipe),
+        (here.path("socket"), FileKind::Socket),
+        (here.path(""), FileKind::Directory),
+        ("/dev/zero".into(), FileKind::Device),
+    ];
+    for (path, kind) in cases {
+        let error = here.environment.read(&path, 0..10).await.unwrap_err();
+        assert_eq!(error.kind, FileErrorKind::NotRegular(kind), "{error}");
+        let error = here.environment.write(&path, b"x").await.unwrap_err();
+        assert_eq!(error.kind, FileErrorKind::NotRegular(kind), "{error}");
+    }
+    assert_eq!(here.environment.read(&here.path("none"), 0..1).await.unwrap_err().kind, FileErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_range_is_read_and_may_reach_past_the_end() {
+    let here = here();
+    fs::write(here.path("f"), "0123456789").unwrap();
+    assert_eq!(here.environment.read(&here.path("f"), 3..5).await.unwrap(), b"34");
+    assert_eq!(here.environment.read(&here.path("f"), 8..u64::MAX).await.unwrap(), b"89");
+    assert_eq!(here.environment.read(&here.path("f"), 50..60).await.unwrap(), b"");
+}
+
+#[tokio::test]
+async fn writing_keeps_mode_and_links_and_leaves_no_trace() {
+    let here = here();
+    fs::write(here.path("f"), "old").unwrap();
+    fs::set_permissions(here.path("f"), fs::Permissions::from_mode(0o751)).unwrap();
+    symlink("f", here.path("link")).unwrap();
+    assert!(!here.environment.write(&here.path("link"), b"new").await.unwrap());
+    assert!(fs::symlink_metadata(here.path("link")).unwrap().is_symlink());
+    assert_eq!(fs::read(here.path("f")).unwrap(), b"new");
+    assert_eq!(fs::metadata(here.path("f")).unwrap().mode() & 0o7777, 0o751);
+    assert_eq!(here.environment.list(&here.path("")).await.unwrap(), ["f", "link"]);
+}
+
+#[tokio::test]
+async fn a_new_file_gets_its_folders_and_the_umask() {
+    let here = here();
+    assert!(here.environment.write(&here.path("a/b/f"), b"new").await.unwrap());
+    fs::write(here.path("plain"), "").unwrap();
+    let mode = |name| fs::metadata(here.path(name)).unwrap().mode();
+    assert_eq!(mode("a/b/f"), mode("plain"));
+}
+
+#[tokio::test]
+async fn a_dangling_link_is_written_where_it_leads_and_a_circle_is_refused() {
+    let here = here();
+    symlink("deep/target", here.path("link")).unwrap();
+    assert_eq!(here.environment.real_path(&here.path("link")).await.unwrap(), here.path("deep/target"));
+    here.environment.write(&here.path("link"), b"x").await.unwrap();
+    assert_eq!(fs::read(here.path("deep/target")).unwrap(), b"x");
+    symlink("b", here.path("a")).unwrap();
+    symlink("a", here.path("b")).unwrap();
+    let error = here.environment.write(&here.path("a"), b"x").await.unwrap_err();
+    assert_eq!(error.kind, FileErrorKind::Other, "{error}");
+}
