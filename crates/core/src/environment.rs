@@ -22,6 +22,9 @@ pub trait Environment: Send + Sync {
     /// The home directory there. Always absolute.
     fn home(&self) -> &Path;
 
+    /// A private folder there for the session's own files, such as long results; gone after [`Environment::close`].
+    fn scratch(&self) -> &Path;
+
     /// Whether a path names the same file for this process, so that libraries may walk it directly.
     fn shares_our_files(&self) -> bool;
 
@@ -109,6 +112,9 @@ pub enum EnvironmentError {
     /// The directory to run in is not there.
     #[error("working directory {} does not exist or is not a directory", .0.display())]
     NoSuchDirectory(PathBuf),
+    /// The session's private folder could not be made.
+    #[error("cannot make a temporary folder: {0}")]
+    NoScratch(std::io::Error),
     /// The shell could not be started.
     #[error("cannot start {program}: {source}")]
     CannotStart {

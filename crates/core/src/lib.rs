@@ -35,8 +35,8 @@ pub use ports::{
     ModelErrorKind, ModelReply, ModelRequest, Question, TodoItem, TodoStatus, Todos, Verdict,
 };
 pub use spec::{Effect, ToolSpec};
-pub use tool::{Availability, Scratch, Tool, ToolCx, ToolSource};
 pub use tokio_util::sync::CancellationToken;
+pub use tool::{Availability, Example, Expected, Limits, Scratch, Tool, ToolCx, ToolSource};
 pub use touches::Touches;
 
 /// A JSON object whose keys keep the order in which they were written.

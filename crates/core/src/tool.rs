@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Asker, CancellationToken, Environment, JsonMap, Todos, ToolName, ToolResult, ToolSpec, Touches};
+use crate::{Asker, CancellationToken, Environment, JsonMap, Todos, ToolResult, ToolSpec, Touches};
 
 /// Something a model can call. It answers three questions and does one thing.
 #[async_trait]
@@ -31,6 +32,11 @@ pub trait Tool: Send + Sync {
     /// What would this call do? `arguments` have passed the schema; no I/O happens here.
     fn touches(&self, arguments: &JsonMap, cx: &ToolCx) -> Touches;
 
+    /// Calls that show how it is used; each one is run as a test.
+    fn examples(&self) -> &[Example] {
+        &[]
+    }
+
     /// The call in a few words for the person at the screen, for example `"checkout" in tests/`.
     fn headline(&self, arguments: &JsonMap) -> String {
         let first = arguments.values().next();
@@ -39,6 +45,24 @@ pub trait Tool: Send + Sync {
 
     /// Does it. `arguments` have passed the schema. The future may be dropped at any await point.
     async fn call(&self, arguments: JsonMap, cx: ToolCx) -> ToolResult;
+}
+
+/// A call and what it must answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// The arguments, as JSON text.
+    pub arguments: &'static str,
+    /// What comes back.
+    pub expected: Expected,
+}
+
+/// What an [`Example`] must answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// A JSON object with at least these fields.
+    Fields(&'static str),
+    /// An error whose text contains this.
+    Error(&'static str),
 }
 
 /// Whether a tool can be used here.
@@ -77,8 +101,38 @@ pub struct ToolCx {
     pub todos: Option<Arc<dyn Todos>>,
     /// State that tools keep from call to call of the same task.
     pub scratch: Arc<Scratch>,
+    /// How much a tool may show and how long it may take.
+    pub limits: Limits,
     /// Fires when the person stops the turn.
     pub cancel: CancellationToken,
+}
+
+/// How much a tool may show and how long it may take (`terminal.*` and `tool_output.*` in the configuration).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A command that names no time limit gets this one.
+    pub command_timeout: Duration,
+    /// The longest limit that a call may ask for.
+    pub longest_command_timeout: Duration,
+    /// Bytes of command output that are kept.
+    pub output_bytes: usize,
+    /// Lines of a file that one read shows at most.
+    pub read_lines: usize,
+    /// Characters of one line that are shown.
+    pub line_chars: usize,
+}
+
+impl Default for Limits {
+    /// The values of the reference (spec exec §2.2, §9.1).
+    fn default() -> Self {
+        Self {
+            command_timeout: Duration::from_secs(180),
+            longest_command_timeout: Duration::from_secs(600),
+            output_bytes: 50_000,
+            read_lines: 2_000,
+            line_chars: 2_000,
+        }
+    }
 }
 
 impl ToolCx {
@@ -143,11 +197,6 @@ impl fmt::Debug for dyn Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tool({})", self.spec().name)
     }
-}
-
-/// Orders tools by name, the only order that a model or a person ever sees.
-pub fn by_name(tool: &Arc<dyn Tool>) -> ToolName {
-    tool.spec().name.clone()
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub struct Touches {
     pub writes: Vec<PathBuf>,
     /// A command that would run, exactly as written.
     pub command: Option<String>,
+    /// Where it would run; `None` is the session's directory.
+    pub runs_in: Option<PathBuf>,
     /// Sentences for the approval prompt, most important first: what the call does, not what it looks like.
     pub explain: Vec<String>,
 }

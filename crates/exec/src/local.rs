@@ -48,6 +48,7 @@ pub struct LocalEnvironment {
     runs: AtomicU64,
     shell: PathBuf,
     home: PathBuf,
+    scratch: tempfile::TempDir,
     variables: Vec<(OsString, OsString)>,
     cwd: Mutex<PathBuf>,
 }
@@ -56,7 +57,7 @@ impl LocalEnvironment {
     /// An environment whose session starts in `cwd`, with the home `home` and the allow-listed part of `variables`
     /// (plus the names in `granted`).
     ///
-    /// Fails if `cwd` is no directory.
+    /// Fails if `cwd` is no directory or no temporary folder can be made.
     pub fn new(
         cwd: &Path,
         home: &Path,
@@ -72,6 +73,7 @@ impl LocalEnvironment {
             runs: AtomicU64::new(0),
             shell: "bash".into(),
             home: home.to_path_buf(),
+            scratch: tempfile::Builder::new().prefix("hermes-").tempdir().map_err(EnvironmentError::NoScratch)?,
             variables: environment_variables::for_child(variables, granted),
             cwd: Mutex::new(cwd),
         })
@@ -127,6 +129,10 @@ impl Environment for LocalEnvironment {
 
     fn home(&self) -> &Path {
         &self.home
+    }
+
+    fn scratch(&self) -> &Path {
+        self.scratch.path()
     }
 
     fn shares_our_files(&self) -> bool {

@@ -1,1 +1,29 @@
-//! placeholder
+//! Choose and call.
+//!
+//! Two questions are answered here. *What does this model get to see?* A [`Registry`] holds every tool there is, a
+//! [`Selection`] names the toolsets that are wanted, and [`definitions::build`] is the pure function from both to the
+//! sorted list that is sent. *What happens to a call?* Every call, whoever makes it, goes through the one list of
+//! steps in [`dispatch`].
+//!
+//! What this crate refuses to do: name a single tool, know a backend, talk to a model or a person. It asks ports.
+//!
+//! The one tricky idea: nothing here looks at text to find out what happened. A call's [`Status`] is decided where the
+//! thing happens and travels with the result.
+//!
+//! Start reading at [`dispatch::CHAIN`], then [`registry`] and [`definitions`].
+#![warn(missing_docs)]
+
+pub mod definitions;
+pub mod dispatch;
+pub mod names;
+pub mod parallel;
+pub mod plain_judge;
+pub mod registry;
+pub mod task;
+pub mod toolset;
+
+pub use dispatch::{ApprovalMode, CallReport, Dispatcher, Observer, Scope, Silent, Status};
+pub use plain_judge::PlainJudge;
+pub use registry::{NameTaken, Registry, Snapshot};
+pub use task::Task;
+pub use toolset::{Selection, UnknownToolset};

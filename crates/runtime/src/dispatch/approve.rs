@@ -1,0 +1,110 @@
+//! Step 5: the judge looks at what the call would do, and where it says so, a person decides.
+//!
+//! Paths are resolved through links here, once, immediately before the call runs: a judgement made earlier in the turn
+//! could be about a different directory. A path that cannot be resolved asks.
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use hermes_core::{
+    Answer, Approval, ApprovalScope, Concern, Environment, JudgeRequest, Question, ToolError, Touches, Verdict,
+};
+
+use super::{ApprovalMode, Call, Phase, Status, Step};
+
+#[derive(Debug)]
+pub(super) struct Approve;
+
+#[async_trait]
+impl Step for Approve {
+    fn phase(&self) -> Phase {
+        Phase::Before
+    }
+
+    async fn apply(&self, call: &mut Call<'_>) {
+        let Some(entry) = call.entry.clone() else { return };
+        let spec = entry.tool.spec();
+        let task = call.scope.task;
+        let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+        let environment = &*task.environment;
+        let verdict = match resolved(environment, &stated).await {
+            Ok((touches, cwd, scratch)) => call.judge.judge(&JudgeRequest {
+                spec,
+                arguments: &call.arguments,
+                touches: &touches,
+                cwd: &cwd,
+                own_folders: &[scratch],
+            }),
+            Err(why) => Verdict::Ask(Concern {
+                reason: format!("touches a path that cannot be resolved: {why}"),
+                scope: ApprovalScope { key: String::new(), words: "nothing more than this once".into() },
+            }),
+        };
+        let refusal = match verdict {
+            Verdict::Allow => None,
+            Verdict::Refuse(why) => Some(format!("{why}; nothing was run, and no approval can change that")),
+            Verdict::Ask(concern) => decide(call, &stated, concern).await,
+        };
+        if let Some(why) = refusal {
+            let error = ToolError::tell(format!("{} was not run: {why}", spec.name)).with("status", "refused");
+            call.refuse(Status::Refused, error);
+        }
+    }
+}
+
+/// `None` if the call may run, else why not.
+async fn decide(call: &Call<'_>, stated: &Touches, concern: Concern) -> Option<String> {
+    let Concern { reason, scope } = concern;
+    let task = call.scope.task;
+    let named = !scope.key.is_empty();
+    match call.scope.approve {
+        ApprovalMode::All => return None,
+        ApprovalMode::None => return Some(format!("it {reason}, and approvals are switched off (--approve none)")),
+        ApprovalMode::Ask if named && task.is_approved(&scope.key) => return None,
+        ApprovalMode::Ask => {}
+    }
+    let Some(asker) = &task.asker else {
+        return Some(format!("it {reason}, which needs approval, and nobody is here to ask (--approve all allows it)"));
+    };
+    let question = Question::Approval {
+        tool: call.entry.as_ref().map(|entry| entry.tool.spec().name.to_string()).unwrap_or_default(),
+        cwd: stated.runs_in.clone().unwrap_or_else(|| task.environment.cwd()),
+        subject: subject(call, stated),
+        explain: std::iter::once(reason.clone()).chain(stated.explain.iter().cloned()).collect(),
+        scope: scope.words,
+    };
+    match asker.ask(question, call.scope.cancel).await {
+        Answer::Approval(Approval::Once) => None,
+        Answer::Approval(Approval::Session) => {
+            if named {
+                task.approve(scope.key);
+            }
+            None
+        }
+        Answer::Approval(Approval::Deny) => {
+            Some(format!("it {reason}, and the user said no. Do not try it another way"))
+        }
+        // No answer, and an answer to some other question, are no yes.
+        Answer::Text(_) | Answer::None => Some(format!("it {reason}, which needs approval, and nobody answered")),
+    }
+}
+
+fn subject(call: &Call<'_>, stated: &Touches) -> String {
+    let path = stated.writes.first().or(stated.reads.first()).map(|path| path.display().to_string());
+    let headline = || call.entry.as_ref().map(|entry| entry.tool.headline(&call.arguments)).unwrap_or_default();
+    stated.command.clone().or(path).unwrap_or_else(headline)
+}
+
+async fn resolved(environment: &dyn Environment, stated: &Touches) -> Result<(Touches, PathBuf, PathBuf), String> {
+    let mut touches = stated.clone();
+    for path in touches.reads.iter_mut().chain(&mut touches.writes).chain(&mut touches.runs_in) {
+        *path = real(environment, path).await?;
+    }
+    let cwd = real(environment, &environment.cwd()).await?;
+    let scratch = real(environment, environment.scratch()).await?;
+    Ok((touches, cwd, scratch))
+}
+
+async fn real(environment: &dyn Environment, path: &Path) -> Result<PathBuf, String> {
+    environment.real_path(path).await.map_err(|error| error.to_string())
+}

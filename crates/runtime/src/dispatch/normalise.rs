@@ -1,0 +1,24 @@
+//! Step 7: whatever the answer is, it becomes the one text that the model reads.
+
+use async_trait::async_trait;
+use hermes_core::Content;
+
+use super::{Call, Phase, Step};
+
+#[derive(Debug)]
+pub(super) struct Normalise;
+
+#[async_trait]
+impl Step for Normalise {
+    fn phase(&self) -> Phase {
+        Phase::After
+    }
+
+    async fn apply(&self, call: &mut Call<'_>) {
+        call.text = match call.outcome.as_ref().map(|outcome| &outcome.output.content) {
+            Some(Content::Text(text)) => text.clone(),
+            Some(Content::Json(value)) => value.to_string(),
+            None => String::new(),
+        };
+    }
+}

@@ -1,0 +1,85 @@
+//! Step 6: the tool runs, under a deadline and a way to stop it.
+//!
+//! When the turn is stopped, the tool sees it first and may hand in what it has; after [`PATIENCE`] it is dropped, and
+//! dropping a tool ends whatever it started. A panic inside a tool is an error of that call and of nothing else.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::FutureExt as _;
+use hermes_core::{Content, StopTurn, ToolError, ToolOutput, ToolResult};
+use tokio::time::{sleep, timeout};
+
+use super::{Call, Outcome, Phase, Status, Step};
+
+/// How long a tool may go on after the turn was stopped (spec agent §4.6).
+const PATIENCE: Duration = Duration::from_secs(3);
+
+#[derive(Debug)]
+pub(super) struct Run;
+
+#[async_trait]
+impl Step for Run {
+    fn phase(&self) -> Phase {
+        Phase::Before
+    }
+
+    async fn apply(&self, call: &mut Call<'_>) {
+        let Some(entry) = call.entry.clone() else { return };
+        let cancel = call.scope.cancel;
+        let name = &entry.tool.spec().name;
+        if cancel.is_cancelled() {
+            let error = ToolError::tell("not run: the turn was stopped before this call began");
+            return call.refuse(Status::NotStarted, error.with("status", "not_started"));
+        }
+        let cx = call.scope.task.context(&call.request.id, cancel);
+        let running = AssertUnwindSafe(entry.tool.call(call.arguments.clone(), cx)).catch_unwind();
+        let stopped = async {
+            cancel.cancelled().await;
+            sleep(PATIENCE).await;
+        };
+        let ended = tokio::select! {
+            ended = timeout(call.deadline, running) => ended,
+            () = stopped => {
+                let error = ToolError::tell(format!("{name} was interrupted by the user; it may have taken effect in part"));
+                return call.refuse(Status::Interrupted, error.with("status", "interrupted"));
+            }
+        };
+        match ended {
+            Ok(Ok(result)) => {
+                let mut outcome = outcome(result);
+                if cancel.is_cancelled() {
+                    outcome.status = Status::Interrupted;
+                }
+                call.outcome = Some(outcome);
+            }
+            Ok(Err(_panic)) => {
+                let error =
+                    ToolError::tell(format!("{name} failed inside; this is a bug in the tool, not in the call"));
+                call.refuse(Status::Error, error);
+            }
+            Err(_elapsed) => {
+                let seconds = call.deadline.as_secs_f32();
+                let message = format!("{name} was dropped after {seconds} s; it may have taken effect in part");
+                call.refuse(Status::TimedOut, ToolError::tell(message).with("status", "timed_out"));
+            }
+        }
+    }
+}
+
+fn outcome(result: ToolResult) -> Outcome {
+    match result {
+        Ok(output) => Outcome { status: Status::Ok, output, stop: None },
+        Err(error) => {
+            let stop = match &error {
+                ToolError::Stop(stop) => Some(stop.clone()),
+                ToolError::Tell(_) => None,
+            };
+            let summary = Some(error.to_string());
+            let content = Content::Json(error.into());
+            let status = if stop == Some(StopTurn::Cancelled) { Status::Interrupted } else { Status::Error };
+            Outcome { status, output: ToolOutput { content, attachments: Vec::new(), summary }, stop }
+        }
+    }
+}

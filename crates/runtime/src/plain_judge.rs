@@ -1,0 +1,68 @@
+//! The judge that stands in until commands are read by a grammar.
+//!
+//! It knows three answers. What reaches nothing, and what only reads inside the session's directory (or the session's
+//! own folder of stored results), may run. Everything else asks. It never tries to recognise a harmless command.
+
+use std::path::Path;
+
+use hermes_core::{ApprovalScope, Concern, Effect, Judge, JudgeRequest, Verdict};
+
+/// See the top of this file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainJudge;
+
+impl Judge for PlainJudge {
+    fn judge(&self, request: &JudgeRequest<'_>) -> Verdict {
+        let touches = request.touches;
+        let quiet = matches!(request.spec.effect, Effect::None | Effect::Converse | Effect::Read);
+        let inside = |path: &Path| {
+            path.starts_with(request.cwd) || request.own_folders.iter().any(|folder| path.starts_with(folder))
+        };
+        if quiet
+            && touches.command.is_none()
+            && touches.writes.is_empty()
+            && touches.reads.iter().all(|path| inside(path))
+        {
+            return Verdict::Allow;
+        }
+        Verdict::Ask(concern(request))
+    }
+}
+
+fn concern(request: &JudgeRequest<'_>) -> Concern {
+    let tool = &request.spec.name;
+    if let Some(command) = &request.touches.command {
+        let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd).display();
+        return Concern {
+            reason: "runs a command".into(),
+            scope: ApprovalScope {
+                key: format!("{tool}\0{cwd}\0{command}"),
+                words: format!("exactly this command in {cwd}"),
+            },
+        };
+    }
+    if !request.touches.writes.is_empty() {
+        let paths = listed(&request.touches.writes);
+        return Concern {
+            reason: format!("changes {paths}"),
+            scope: ApprovalScope { key: format!("write\0{paths}"), words: format!("changing {paths}") },
+        };
+    }
+    if !request.touches.reads.is_empty() {
+        let paths = listed(&request.touches.reads);
+        return Concern {
+            reason: format!("reads {paths}, outside of {}", request.cwd.display()),
+            scope: ApprovalScope { key: format!("read\0{paths}"), words: format!("reading {paths}") },
+        };
+    }
+    // A tool that acts but does not say on what: only this very call can be allowed.
+    let arguments = serde_json::Value::Object(request.arguments.clone());
+    Concern {
+        reason: format!("calls {tool}"),
+        scope: ApprovalScope { key: format!("{tool}\0{arguments}"), words: "exactly this call".into() },
+    }
+}
+
+fn listed(paths: &[std::path::PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}

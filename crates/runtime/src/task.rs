@@ -1,0 +1,85 @@
+//! One conversation's surroundings: everything that lives from call to call.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hermes_core::{Asker, CancellationToken, Environment, Limits, Scratch, Todos, ToolCx};
+
+/// What the calls of one task share.
+pub struct Task {
+    /// Where commands run and files live.
+    pub environment: Arc<dyn Environment>,
+    /// The person, when there is one to ask.
+    pub asker: Option<Arc<dyn Asker>>,
+    /// The agent's todo list, when an agent drives the task.
+    pub todos: Option<Arc<dyn Todos>>,
+    /// How much tools may show and how long they may take.
+    pub limits: Limits,
+    scratch: Arc<Scratch>,
+    approved: Mutex<HashSet<String>>,
+}
+
+impl Task {
+    /// A task in `environment`, with nobody to ask and no agent.
+    pub fn new(environment: Arc<dyn Environment>) -> Self {
+        Self {
+            environment,
+            asker: None,
+            todos: None,
+            limits: Limits::default(),
+            scratch: Arc::default(),
+            approved: Mutex::default(),
+        }
+    }
+
+    /// Adds the person to ask.
+    #[must_use]
+    pub fn with_asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.asker = Some(asker);
+        self
+    }
+
+    /// Adds the agent's todo list.
+    #[must_use]
+    pub fn with_todos(mut self, todos: Arc<dyn Todos>) -> Self {
+        self.todos = Some(todos);
+        self
+    }
+
+    /// Sets the limits of its tools.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The context of one call of this task.
+    pub fn context(&self, call_id: &str, cancel: &CancellationToken) -> ToolCx {
+        ToolCx {
+            call_id: call_id.to_owned(),
+            environment: Arc::clone(&self.environment),
+            asker: self.asker.clone(),
+            todos: self.todos.clone(),
+            scratch: Arc::clone(&self.scratch),
+            limits: self.limits,
+            cancel: cancel.clone(),
+        }
+    }
+
+    /// Remembers that the person allowed exactly this for the rest of the task.
+    pub(crate) fn approve(&self, scope_key: String) {
+        self.approved.lock().unwrap_or_else(PoisonError::into_inner).insert(scope_key);
+    }
+
+    /// Whether the person allowed exactly this before.
+    pub(crate) fn is_approved(&self, scope_key: &str) -> bool {
+        self.approved.lock().unwrap_or_else(PoisonError::into_inner).contains(scope_key)
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("cwd", &self.environment.cwd()).finish_non_exhaustive()
+    }
+}
