@@ -1,1 +1,51 @@
-//! placeholder
+//! The built-in tools, one file each.
+//!
+//! A tool is a file in `src/builtin/`; nothing else has to change. The build script finds the files that register a
+//! tool, declares them as modules and sorts the table; two tools of one name do not compile. `builtin/calculate.rs` is
+//! the page to copy.
+//!
+//! What this crate refuses to do: know how calls are dispatched, how commands are run or who approves them. A tool asks
+//! the ports in its [`hermes_core::ToolCx`], and nothing else.
+//!
+//! Start reading at [`declare`], then any file of `src/builtin/`.
+
+pub mod declare;
+mod support;
+
+use std::sync::Arc;
+
+use hermes_core::{Tool, ToolSource};
+
+mod builtin {
+    //! Written by the build script: a `mod` a tool file, and their table.
+    type MakeTool = fn() -> std::sync::Arc<dyn hermes_core::Tool>;
+
+    include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
+
+    pub(crate) fn all() -> Vec<std::sync::Arc<dyn hermes_core::Tool>> {
+        TABLE.iter().map(|(_, tool)| tool()).collect()
+    }
+}
+
+/// What every tool file needs.
+mod prelude {
+    pub(crate) use crate::declare::{Builtin, fails, gives};
+    pub(crate) use hermes_core::{Effect, Tool, ToolCx, ToolError, ToolOutput, ToolResult, Touches};
+    pub(crate) use schemars::JsonSchema;
+    pub(crate) use serde::Deserialize;
+    pub(crate) use serde_json::{Value, json};
+}
+
+/// The built-in tools as a source for the registry.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Builtins;
+
+impl ToolSource for Builtins {
+    fn name(&self) -> &'static str {
+        "built-in"
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        builtin::all()
+    }
+}

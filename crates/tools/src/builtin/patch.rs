@@ -1,0 +1,161 @@
+//! `patch`: replace one exact piece of a file.
+//!
+//! Similar is not equal: the old text must occur exactly, and exactly once unless every occurrence is meant. The one
+//! thing that is bridged is the line end, because models write LF and some files are CRLF throughout; the new text then
+//! gets the file's line ends. Bytes outside the replaced piece are the bytes that were there.
+
+use crate::prelude::*;
+use crate::support::paths::shown;
+use crate::support::text::{BOM, file_error, is_crlf, read_for_editing, to_crlf};
+use crate::support::words::plural;
+
+/// How many places are named when the old text is not unique.
+const MOST_PLACES: usize = 10;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// `replace`, the only mode so far.
+    #[allow(dead_code, reason = "there is nothing to choose yet; the schema checks the value")]
+    mode: Option<Mode>,
+    /// File to change.
+    path: String,
+    /// The text to replace, copied exactly from the file, with enough lines around it to be unique.
+    old_string: String,
+    /// The text to put in its place; empty deletes.
+    new_string: String,
+    /// Replace every occurrence instead of requiring exactly one.
+    replace_all: Option<bool>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Replace,
+}
+
+pub(super) fn tool() -> impl Tool {
+    Builtin::new("patch", patch)
+        .toolset("file")
+        .emoji("🩹")
+        .effect(Effect::Write)
+        .about("Replace a piece of text in a file. Read the file first and copy the old text exactly, indentation included.")
+        .touches(|args: &Args, cx| {
+            let mut touches = Touches::writing(cx.resolve(&args.path));
+            touches.explain.extend(excerpt('-', &args.old_string));
+            touches.explain.extend(excerpt('+', &args.new_string));
+            touches
+        })
+        .headline(|args: &Args| args.path.clone())
+        .example(
+            r#"{"path": "notes.txt", "old_string": "two", "new_string": "2"}"#,
+            gives(r#"{"success": true}"#),
+        )
+        .example(r#"{"path": "notes.txt", "old_string": "four", "new_string": "4"}"#, fails("was not found in notes.txt"))
+        .example(r#"{"path": "notes.txt", "old_string": "\n", "new_string": " "}"#, fails("found 3 times in notes.txt"))
+        .example(r#"{"path": "notes.txt", "old_string": "", "new_string": "x"}"#, fails("old_string is empty"))
+        .example(r#"{"path": "notes.txt", "old_string": "one"}"#, fails("missing `new_string`"))
+        .example(r#"{"mode": "patch", "path": "notes.txt", "old_string": "a", "new_string": "b"}"#, fails("\"replace\""))
+}
+
+/// The first lines of a text for the approval prompt.
+fn excerpt(sign: char, text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = text.lines().take(5).map(|line| format!("{sign} {line}")).collect();
+    let hidden = text.lines().count().saturating_sub(5);
+    if hidden > 0 {
+        lines.push(format!("{sign} … {} more", plural(hidden, "line")));
+    }
+    lines
+}
+
+async fn patch(args: Args, cx: ToolCx) -> ToolResult {
+    let path = cx.resolve(&args.path);
+    let name = shown(&cx, &path);
+    let unchanged =
+        |message: String| ToolError::tell(format!("patch: {message}; nothing was changed")).with("success", false);
+    if args.old_string.is_empty() {
+        return Err(unchanged(
+            "old_string is empty; name the text to replace, or use write_file for a new file".into(),
+        ));
+    }
+    if args.old_string == args.new_string {
+        return Err(unchanged("old_string and new_string are the same".into()));
+    }
+    let before = read_for_editing(&cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
+    let (old, new) = with_line_ends_of(&before, args.old_string, args.new_string);
+    let places: Vec<usize> = before.match_indices(&old).map(|(at, _)| at).collect();
+    match places.len() {
+        0 => {
+            let lines = plural(before.lines().count(), "line");
+            return Err(unchanged(format!(
+                "the text to replace was not found in {name} ({lines}). Read the file and copy the text exactly"
+            )));
+        }
+        1 => {}
+        _ if args.replace_all == Some(true) => {}
+        found => {
+            let lines = line_numbers(&before, &places);
+            return Err(unchanged(format!(
+                "the text to replace was found {found} times in {name} (lines {lines}). Add surrounding lines to make \
+                 it unique, or set replace_all"
+            )));
+        }
+    }
+    let after = before.replace(&old, &new);
+    cx.environment
+        .write(&path, after.as_bytes())
+        .await
+        .map_err(|error| file_error("patch", &error).with("success", false))?;
+    let resolved = path.display().to_string();
+    let result = json!({
+        "success": true,
+        "diff": diff(&name, &before, &after),
+        "files_modified": [resolved],
+        "resolved_path": resolved,
+    });
+    let summary = match places.len() {
+        1 => format!("line {}", line_numbers(&before, &places)),
+        found => format!("{found} places"),
+    };
+    Ok(ToolOutput::json(result).with_summary(summary))
+}
+
+/// Old and new text with the line ends of a file whose every line ends in CRLF.
+fn with_line_ends_of(file: &str, old: String, new: String) -> (String, String) {
+    if is_crlf(file) && !file.contains(&old) { (to_crlf(&old), to_crlf(&new)) } else { (old, new) }
+}
+
+fn line_numbers(text: &str, places: &[usize]) -> String {
+    let line = |at: &usize| text[..*at].matches('\n').count() + 1;
+    let mut lines: Vec<String> = places.iter().take(MOST_PLACES).map(|at| line(at).to_string()).collect();
+    if places.len() > MOST_PLACES {
+        lines.push("…".into());
+    }
+    lines.join(", ")
+}
+
+fn diff(name: &str, before: &str, after: &str) -> String {
+    let strip = |text: &str| text.strip_prefix(BOM).unwrap_or(text).to_owned();
+    let (before, after) = (strip(before), strip(after));
+    let diff = similar::TextDiff::from_lines(&before, &after);
+    diff.unified_diff().header(&format!("a/{name}"), &format!("b/{name}")).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_file_that_is_crlf_throughout_lends_its_line_ends() {
+        let ends = |file| with_line_ends_of(file, "a\nb".into(), "c\nd".into()).1;
+        assert_eq!(ends("a\r\nb\r\n"), "c\r\nd");
+        assert_eq!(ends("a\r\nb\nx\n"), "c\nd");
+        assert_eq!(ends("a\nb\n"), "c\nd");
+    }
+
+    #[test]
+    fn places_are_lines_and_many_of_them_are_not_listed() {
+        assert_eq!(line_numbers("a\nb a\na", &[0, 4, 6]), "1, 2, 3");
+        assert!(line_numbers(&"a".repeat(50), &(0..50).collect::<Vec<_>>()).ends_with(", …"));
+    }
+}

@@ -1,0 +1,86 @@
+//! `write_file`: the whole content of a file, in one step.
+//!
+//! What is written is what was sent, with two habits of an existing file kept: its byte order mark and, if all of its
+//! lines end in CRLF, its line ends. Everything that makes the step atomic lives in the environment.
+
+use hermes_core::{FileErrorKind, FileKind};
+
+use crate::prelude::*;
+use crate::support::text::{BOM, file_error, is_crlf, to_crlf};
+use crate::support::words::{grouped, plural};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// File to create or replace; missing folders are created.
+    path: String,
+    /// The complete new content. To change a part of a file use patch.
+    content: String,
+}
+
+pub(super) fn tool() -> impl Tool {
+    Builtin::new("write_file", write_file)
+        .toolset("file")
+        .emoji("📝")
+        .effect(Effect::Write)
+        .about("Create a file or replace all of its content. The change is atomic: the old or the new content, never a mix.")
+        .touches(|args: &Args, cx| {
+            let size = format!("{} bytes, {}", grouped(args.content.len()), plural(args.content.lines().count(), "line"));
+            Touches::writing(cx.resolve(&args.path)).because(format!("the file will contain exactly this: {size}"))
+        })
+        .headline(|args: &Args| args.path.clone())
+        .example(r#"{"path": "new/hello.txt", "content": "hi\n"}"#, gives(r#"{"bytes_written": 3, "dirs_created": true}"#))
+        .example(r#"{"path": "notes.txt", "content": ""}"#, gives(r#"{"bytes_written": 0, "dirs_created": false}"#))
+        .example(r#"{"path": "."  , "content": "x"}"#, fails("is a directory"))
+        .example(r#"{"content": "x"}"#, fails("missing `path`"))
+}
+
+async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
+    if args.path.trim().is_empty() {
+        return Err(ToolError::tell("write_file: the path is empty; nothing was written"));
+    }
+    let path = cx.resolve(&args.path);
+    let refused = |error| file_error("write_file", &error).with("bytes_written", 0);
+    let old = match cx.environment.stat(&path).await {
+        // Anything that is no regular file is refused by the write itself, in its own words.
+        Ok(stat) if stat.kind == FileKind::File => {
+            Some(cx.environment.read(&path, 0..u64::MAX).await.map_err(refused)?)
+        }
+        Ok(_) => None,
+        Err(error) if error.kind == FileErrorKind::NotFound => None,
+        Err(error) => return Err(refused(error)),
+    };
+    let existed = old.is_some();
+    let content = with_habits_of(old.as_deref().and_then(|old| std::str::from_utf8(old).ok()), args.content);
+    let dirs_created = cx.environment.write(&path, content.as_bytes()).await.map_err(refused)?;
+    let resolved = path.display().to_string();
+    let result = json!({
+        "bytes_written": content.len(),
+        "dirs_created": dirs_created,
+        "resolved_path": resolved,
+        "files_modified": [resolved],
+    });
+    let lines = plural(content.lines().count(), "line");
+    Ok(ToolOutput::json(result).with_summary(format!("{lines}, {}", if existed { "replaced" } else { "new" })))
+}
+
+fn with_habits_of(old: Option<&str>, content: String) -> String {
+    let Some(old) = old else { return content };
+    let content = if is_crlf(old) { to_crlf(&content) } else { content };
+    if old.starts_with(BOM) && !content.starts_with(BOM) { format!("{BOM}{content}") } else { content }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_is_what_was_sent_and_an_old_one_keeps_its_habits() {
+        let written = |old, content: &str| with_habits_of(old, content.to_owned());
+        assert_eq!(written(None, "a\r\nb\n"), "a\r\nb\n");
+        assert_eq!(written(Some("x\r\ny\r\n"), "a\nb\rc\n"), "a\r\nb\rc\r\n");
+        assert_eq!(written(Some("x\r\ny\n"), "a\nb\n"), "a\nb\n");
+        assert_eq!(written(Some("\u{feff}x"), "a"), "\u{feff}a");
+        assert_eq!(written(Some("\u{feff}x"), "\u{feff}a"), "\u{feff}a");
+    }
+}

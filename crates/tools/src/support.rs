@@ -1,0 +1,5 @@
+//! What several tools share.
+
+pub(crate) mod paths;
+pub(crate) mod text;
+pub(crate) mod words;

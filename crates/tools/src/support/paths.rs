@@ -1,0 +1,34 @@
+//! Paths as people and models like to see them.
+
+use std::path::Path;
+
+use hermes_core::ToolCx;
+
+/// `path` relative to the session's directory where it lies below it, else as it is.
+pub(crate) fn shown(cx: &ToolCx, path: &Path) -> String {
+    relative_to(&cx.environment.cwd(), path)
+}
+
+/// `path` relative to `base` where it lies below it, else as it is.
+pub(crate) fn relative_to(base: &Path, path: &Path) -> String {
+    match path.strip_prefix(base) {
+        Ok(inside) if !inside.as_os_str().is_empty() => inside.display().to_string(),
+        _ => path.display().to_string(),
+    }
+}
+
+/// Names beside `path` that look like it, nearest first, as full paths.
+pub(crate) async fn similar(cx: &ToolCx, path: &Path) -> Vec<String> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Vec::new();
+    };
+    let names = cx.environment.list(folder).await.unwrap_or_default();
+    let wanted = name.to_lowercase();
+    let mut scored: Vec<(f64, String)> = names
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&wanted, &candidate.to_lowercase()), candidate))
+        .filter(|(score, _)| *score >= 0.8)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    scored.into_iter().take(5).map(|(_, name)| folder.join(name).display().to_string()).collect()
+}

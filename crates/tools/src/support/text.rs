@@ -1,0 +1,80 @@
+//! Bytes of a file as text, and back again without losing one.
+
+use hermes_core::{FileError, ToolCx, ToolError};
+
+/// The UTF-8 byte order mark.
+pub(crate) const BOM: &str = "\u{feff}";
+
+/// How much of a file is looked at to tell text from binary.
+pub(crate) const SNIFF_BYTES: usize = 8 * 1024;
+
+/// What the first bytes of a file say about the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looks {
+    /// Text, as far as one can see.
+    Text,
+    /// Text in an encoding that is not read yet.
+    Utf16,
+    /// No text.
+    Binary,
+}
+
+/// Text never contains a NUL byte, except in UTF-16, which begins with a mark of its own.
+pub(crate) fn looks(head: &[u8]) -> Looks {
+    match head {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Looks::Utf16,
+        head if head.contains(&0) => Looks::Binary,
+        _ => Looks::Text,
+    }
+}
+
+/// A whole text file for a tool that edits it. Anything that is not UTF-8 text is refused, so that it is never damaged.
+pub(crate) async fn read_for_editing(cx: &ToolCx, tool: &str, path: &std::path::Path) -> Result<String, ToolError> {
+    let bytes = cx.environment.read(path, 0..u64::MAX).await.map_err(|error| file_error(tool, &error))?;
+    let shown = path.display();
+    match looks(&bytes[..bytes.len().min(SNIFF_BYTES)]) {
+        Looks::Binary => Err(ToolError::tell(format!("{tool}: {shown} is binary, not text; it was not changed"))),
+        Looks::Utf16 => {
+            Err(ToolError::tell(format!("{tool}: {shown} is UTF-16, which cannot be edited yet; it was not changed")))
+        }
+        Looks::Text => String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            ToolError::tell(format!("{tool}: {shown} is not UTF-8 (byte {at}); it was not changed"))
+        }),
+    }
+}
+
+/// A file error in the words of a tool.
+pub(crate) fn file_error(tool: &str, error: &FileError) -> ToolError {
+    ToolError::tell(format!("{tool}: {error}"))
+}
+
+/// Whether every line of `text` ends in CRLF (and there is at least one line end).
+pub(crate) fn is_crlf(text: &str) -> bool {
+    let all = text.matches('\n').count();
+    all > 0 && all == text.matches("\r\n").count()
+}
+
+/// `text` with CRLF line ends; a lone CR is data and stays.
+pub(crate) fn to_crlf(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\n', "\r\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_decides() {
+        assert_eq!(looks(b"plain \xff latin"), Looks::Text);
+        assert_eq!(looks(b"\xff\xfea\0"), Looks::Utf16);
+        assert_eq!(looks(b"ELF\0"), Looks::Binary);
+        assert_eq!(looks(b""), Looks::Text);
+    }
+
+    #[test]
+    fn line_ends_are_counted_not_guessed() {
+        assert!(is_crlf("a\r\nb\r\n") && !is_crlf("a\r\nb\n") && !is_crlf("a"));
+        assert_eq!(to_crlf("a\nb\r\nc\rd\n"), "a\r\nb\r\nc\rd\r\n");
+    }
+}

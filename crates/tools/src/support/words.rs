@@ -1,0 +1,49 @@
+//! Numbers as people write them.
+
+use std::time::Duration;
+
+/// `1 line`, `2 lines`, `1,234 matches`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    let ending = match noun {
+        _ if count == 1 => "",
+        noun if noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{ending}", grouped(count))
+}
+
+/// `1,234,567`.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `5s`, `0.4s`: without a fraction where there is none.
+pub(crate) fn duration(duration: Duration) -> String {
+    if duration.subsec_millis() == 0 {
+        format!("{}s", duration.as_secs())
+    } else {
+        format!("{:.1}s", duration.as_secs_f32())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_agree_with_their_nouns() {
+        assert_eq!(plural(1, "line"), "1 line");
+        assert_eq!(plural(0, "match"), "0 matches");
+        assert_eq!(plural(1_234_567, "line"), "1,234,567 lines");
+        assert_eq!(duration(Duration::from_millis(1_500)), "1.5s");
+        assert_eq!(duration(Duration::from_secs(180)), "180s");
+    }
+}

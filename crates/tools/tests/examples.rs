@@ -1,0 +1,71 @@
+//! Every example call of every built-in tool, through real dispatch, in a folder with one small file.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use hermes_core::{CancellationToken, Expected, RawArguments, TodoItem, Todos, ToolCall};
+use hermes_exec::LocalEnvironment;
+use hermes_runtime::{ApprovalMode, Dispatcher, PlainJudge, Registry, Scope, Silent, Task};
+use hermes_testkit::TempHome;
+use hermes_tools::Builtins;
+use serde_json::Value;
+
+#[derive(Default)]
+struct List(Mutex<Vec<TodoItem>>);
+
+impl Todos for List {
+    fn read(&self) -> Vec<TodoItem> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn replace(&self, items: Vec<TodoItem>) -> Vec<TodoItem> {
+        self.0.lock().unwrap().clone_from(&items);
+        items
+    }
+}
+
+#[tokio::test]
+async fn every_example_answers_what_it_says() {
+    let registry = Arc::new(Registry::new());
+    registry.register(&Builtins).unwrap();
+    let dispatcher = Dispatcher::new(Arc::clone(&registry), Arc::new(PlainJudge));
+    let snapshot = registry.snapshot();
+    let visible: BTreeSet<_> = snapshot.entries().map(|entry| entry.tool.spec().name.clone()).collect();
+    for entry in snapshot.entries() {
+        let tool = &entry.tool;
+        assert!(!tool.examples().is_empty(), "{} has no example", tool.spec().name);
+        let home = TempHome::new();
+        let work = home.work();
+        let environment = LocalEnvironment::new(&work, &home.user_home(), std::env::vars_os(), &[]).unwrap();
+        let task = Task::new(Arc::new(environment)).with_todos(Arc::new(List::default()));
+        for example in tool.examples() {
+            home.write("notes.txt", "one\ntwo\nthree\n");
+            let call = ToolCall {
+                id: "example".into(),
+                name: tool.spec().name.to_string(),
+                arguments: RawArguments::Text(example.arguments.into()),
+            };
+            let cancel = CancellationToken::new();
+            let scope = Scope {
+                task: &task,
+                visible: &visible,
+                approve: ApprovalMode::All,
+                cancel: &cancel,
+                observer: &Silent,
+            };
+            let report = dispatcher.call(&call, &scope).await;
+            let got: Value = serde_json::from_str(&report.text).unwrap();
+            let label = format!("{} {} gave {got}", tool.spec().name, example.arguments);
+            match example.expected {
+                Expected::Error(part) => assert!(got["error"].as_str().is_some_and(|e| e.contains(part)), "{label}"),
+                Expected::Fields(fields) => {
+                    let fields: Value = serde_json::from_str(fields).unwrap();
+                    for (key, value) in fields.as_object().unwrap() {
+                        assert_eq!(&got[key], value, "{label}");
+                    }
+                }
+            }
+        }
+    }
+}
