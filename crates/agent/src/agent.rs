@@ -1,0 +1,338 @@
+//! The loop: ask the model, answer its calls, ask again.
+//!
+//! What a turn guarantees, however it ends: the conversation can be sent as it stands. Every call has exactly one
+//! answer, no two messages of the person follow one another, and where there is no answer a sentence says why.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use hermes_core::{
+    CancellationToken, Finish, Message, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest,
+    ToolCall, ToolName, Usage,
+};
+use hermes_runtime::{ApprovalMode, CallReport, Dispatcher, Scope, Status, Task};
+use serde_json::Value;
+
+use crate::event::{Calls, Event, Listener};
+
+/// After this many turns in a row in which every call names a tool that does not exist, the run ends (spec agent §4.2).
+const STRIKES: u32 = 3;
+/// How often a model may answer with nothing at all before that is an error.
+const EMPTY_ANSWERS: u32 = 3;
+
+/// Everything an agent needs.
+pub struct Setup {
+    /// Who thinks.
+    pub model: Arc<dyn Model>,
+    /// Who takes calls.
+    pub dispatcher: Arc<Dispatcher>,
+    /// Where the calls happen.
+    pub task: Task,
+    /// The tools the agent may use.
+    pub visible: BTreeSet<ToolName>,
+    /// The same tools as the model sees them.
+    pub definitions: Arc<[Value]>,
+    /// Who decides about dangerous calls.
+    pub approve: ApprovalMode,
+    /// Requests to the model in one turn; when they are spent, one more without tools asks for a summary.
+    pub max_requests: u32,
+    /// What the model is told first.
+    pub system_prompt: String,
+}
+
+/// A conversation and what it takes to go on with it.
+pub struct Agent {
+    setup: Setup,
+    messages: Vec<Message>,
+    call_ids: HashSet<String>,
+    usage: Usage,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnEnd {
+    /// What the model said last; may be empty unless `reason` is [`EndReason::Answered`].
+    pub answer: String,
+    /// Why it ended.
+    pub reason: EndReason,
+    /// What the turn cost.
+    pub usage: Usage,
+    /// Requests made.
+    pub requests: u32,
+    /// Calls made.
+    pub calls: u32,
+    /// Calls that needed a yes and got none.
+    pub refused: u32,
+}
+
+/// Why a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// The model answered.
+    Answered,
+    /// The budget was spent; the answer is a summary.
+    BudgetSpent,
+    /// The model kept calling tools that do not exist; this is the last of them.
+    UnknownTools(String),
+    /// The model's output limit cut the answer off.
+    CutOff,
+    /// The provider filtered the answer.
+    Filtered,
+    /// The person stopped the turn.
+    Cancelled,
+    /// A tool said that the turn cannot go on.
+    Broken(String),
+}
+
+impl TurnEnd {
+    /// Whether less was done than was asked for: nothing failed, but something is missing.
+    pub fn is_partial(&self) -> bool {
+        self.reason != EndReason::Answered || self.refused > 0
+    }
+}
+
+impl Agent {
+    /// Requests per turn if nobody says otherwise (spec agent §3.1).
+    pub const MAX_REQUESTS: u32 = 90;
+
+    /// A new conversation.
+    pub fn new(setup: Setup) -> Self {
+        let messages = vec![Message::System(setup.system_prompt.clone())];
+        Self { setup, messages, call_ids: HashSet::new(), usage: Usage::default() }
+    }
+
+    /// The conversation so far, system message first.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// What the conversation has cost so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Ends everything that commands left running.
+    pub async fn close(&self) {
+        self.setup.task.environment.close().await;
+    }
+
+    /// Answers `user`. On an error of the model before anything happened, the message is taken back, so that it can be
+    /// sent again.
+    pub async fn turn(
+        &mut self,
+        user: &str,
+        listener: &dyn Listener,
+        cancel: &CancellationToken,
+    ) -> Result<TurnEnd, ModelError> {
+        self.messages.push(Message::User(user.to_owned()));
+        let mut turn = Turn { agent: self, listener, cancel, end: TurnEnd::new() };
+        let ended = turn.run().await;
+        let end = turn.end;
+        self.usage += end.usage;
+        match ended {
+            Ok(()) => {
+                self.close_turn(&end.reason);
+                Ok(end)
+            }
+            Err(error) if error.kind == ModelErrorKind::Cancelled => {
+                self.close_turn(&EndReason::Cancelled);
+                Ok(TurnEnd { reason: EndReason::Cancelled, ..end })
+            }
+            Err(error) => {
+                if end.calls == 0 && matches!(self.messages.last(), Some(Message::User(_))) {
+                    self.messages.pop();
+                } else {
+                    self.close_turn(&EndReason::Broken(error.message.clone()));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts a sentence where the conversation would otherwise end without a word of the model.
+    fn close_turn(&mut self, reason: &EndReason) {
+        if matches!(self.messages.last(), Some(Message::Assistant { .. })) {
+            return;
+        }
+        let why = match reason {
+            EndReason::Cancelled => "the user stopped this turn".to_owned(),
+            EndReason::UnknownTools(name) => {
+                format!("tools that do not exist were called again and again, last `{name}`")
+            }
+            EndReason::Broken(why) => format!("this turn broke off: {why}"),
+            EndReason::Answered | EndReason::BudgetSpent | EndReason::CutOff | EndReason::Filtered => {
+                "this turn ended without an answer".to_owned()
+            }
+        };
+        self.messages.push(Message::Assistant { text: format!("[{why}]"), calls: Vec::new() });
+    }
+}
+
+impl TurnEnd {
+    fn new() -> Self {
+        Self {
+            answer: String::new(),
+            reason: EndReason::Answered,
+            usage: Usage::default(),
+            requests: 0,
+            calls: 0,
+            refused: 0,
+        }
+    }
+}
+
+/// One turn while it runs.
+struct Turn<'a> {
+    agent: &'a mut Agent,
+    listener: &'a dyn Listener,
+    cancel: &'a CancellationToken,
+    end: TurnEnd,
+}
+
+impl Turn<'_> {
+    async fn run(&mut self) -> Result<(), ModelError> {
+        let (mut strikes, mut empty) = (0, 0);
+        for _ in 0..self.agent.setup.max_requests {
+            let definitions = Arc::clone(&self.agent.setup.definitions);
+            let reply = self.ask(definitions).await?;
+            if reply.calls.is_empty() {
+                if reply.text.is_empty() && reply.finish == Finish::Done {
+                    empty += 1;
+                    if empty == EMPTY_ANSWERS {
+                        let model = self.agent.setup.model.name();
+                        let message = format!("{model} answered with nothing at all, {EMPTY_ANSWERS} times");
+                        return Err(ModelError { kind: ModelErrorKind::Garbled, message });
+                    }
+                    continue;
+                }
+                self.answer(reply);
+                return Ok(());
+            }
+            let reports = self.take_calls(reply).await;
+            strikes = if reports.iter().all(|report| report.status == Status::UnknownTool) { strikes + 1 } else { 0 };
+            if let Some(reason) = self.reason_to_stop(&reports, strikes) {
+                self.end.reason = reason;
+                return Ok(());
+            }
+        }
+        self.summary().await
+    }
+
+    async fn ask(&mut self, definitions: Arc<[Value]>) -> Result<ModelReply, ModelError> {
+        self.end.requests += 1;
+        let listener = self.listener;
+        listener.hear(Event::Asking { request: self.end.requests });
+        let mut deltas = |delta: ModelDelta| match &delta {
+            ModelDelta::Text(text) => listener.hear(Event::Text(text)),
+            ModelDelta::Reasoning(text) => listener.hear(Event::Reasoning(text)),
+            ModelDelta::Restart { reason, delay, attempt, of } => {
+                listener.hear(Event::Restart { reason, delay: *delay, attempt: *attempt, of: *of });
+            }
+        };
+        let request = ModelRequest { messages: &self.agent.messages, definitions };
+        let mut reply = self.agent.setup.model.respond(request, &mut deltas, self.cancel).await?;
+        self.agent.make_ids_unique(&mut reply.calls);
+        self.end.usage += reply.usage;
+        listener.hear(Event::Replied { text: &reply.text, calls: &reply.calls, usage: reply.usage });
+        Ok(reply)
+    }
+
+    fn answer(&mut self, reply: ModelReply) {
+        self.end.reason = match reply.finish {
+            Finish::Done => EndReason::Answered,
+            Finish::Length => EndReason::CutOff,
+            Finish::Filtered => EndReason::Filtered,
+        };
+        self.end.answer.clone_from(&reply.text);
+        if !reply.text.is_empty() {
+            self.agent.messages.push(Message::Assistant { text: reply.text, calls: Vec::new() });
+        }
+    }
+
+    async fn take_calls(&mut self, reply: ModelReply) -> Vec<CallReport> {
+        // The model may say something beside its calls; if nothing better follows, that was the answer.
+        self.end.answer.clone_from(&reply.text);
+        let calls = reply.calls;
+        self.agent.messages.push(Message::Assistant { text: reply.text, calls: calls.clone() });
+        let setup = &self.agent.setup;
+        let scope = Scope {
+            task: &setup.task,
+            visible: &setup.visible,
+            approve: setup.approve,
+            cancel: self.cancel,
+            observer: &Calls(self.listener),
+        };
+        let reports = setup.dispatcher.call_all(&calls, &scope).await;
+        for (call, report) in calls.iter().zip(&reports) {
+            self.end.calls += 1;
+            self.end.refused += u32::from(report.status == Status::Refused);
+            self.agent.messages.push(Message::ToolResult {
+                call_id: call.id.clone(),
+                name: call.name.clone(),
+                content: report.text.clone(),
+            });
+        }
+        reports
+    }
+
+    fn reason_to_stop(&self, reports: &[CallReport], strikes: u32) -> Option<EndReason> {
+        if self.cancel.is_cancelled() {
+            return Some(EndReason::Cancelled);
+        }
+        if let Some(stop) = reports.iter().find_map(|report| report.stop.clone()) {
+            return Some(match stop {
+                hermes_core::StopTurn::Cancelled => EndReason::Cancelled,
+                hermes_core::StopTurn::Broken(why) => EndReason::Broken(why),
+            });
+        }
+        let last = reports.last().map(|report| report.name.chars().take(80).collect());
+        (strikes == STRIKES).then(|| EndReason::UnknownTools(last.unwrap_or_default()))
+    }
+
+    /// The budget is spent: exactly one more request, without tools, so that the work done is not lost.
+    async fn summary(&mut self) -> Result<(), ModelError> {
+        let of = self.agent.setup.max_requests;
+        self.listener.hear(Event::BudgetSpent { of });
+        self.agent.messages.push(Message::User(format!(
+            "The budget of {of} steps for this task is spent and no tool can be called any more. Say in a few sentences \
+             what is done, what is not, and what the next step would be."
+        )));
+        let reply = self.ask(Arc::new([])).await?;
+        self.answer(ModelReply { calls: Vec::new(), ..reply });
+        self.end.reason = EndReason::BudgetSpent;
+        Ok(())
+    }
+}
+
+impl Agent {
+    /// Results are paired by id and stored under it, so an id that was used before gets a new one.
+    fn make_ids_unique(&mut self, calls: &mut [ToolCall]) {
+        for call in calls {
+            let mut n = 1;
+            let given = call.id.clone();
+            while !self.call_ids.insert(call.id.clone()) {
+                n += 1;
+                call.id = format!("{given}_{n}");
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup")
+            .field("model", &self.model.name())
+            .field("visible", &self.visible)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("setup", &self.setup)
+            .field("messages", &self.messages.len())
+            .finish_non_exhaustive()
+    }
+}
