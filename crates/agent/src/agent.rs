@@ -112,6 +112,11 @@ impl Agent {
         self.usage
     }
 
+    /// The names of the tools it may use, sorted.
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
+        self.setup.visible.iter().map(ToolName::as_str)
+    }
+
     /// Ends everything that commands left running.
     pub async fn close(&self) {
         self.setup.task.environment.close().await;

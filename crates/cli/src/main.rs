@@ -1,1 +1,76 @@
-fn main() {}
+//! The binary: the only crate that knows all the others, and the only one that looks at the process around it.
+//!
+//! [`world`] reads the environment once; [`config`] reads the configuration; [`session`] joins registry, environment and
+//! dispatcher; each command has a file in [`commands`]; [`terminal`] is everything a person sees. [`words`] is the one
+//! place where an error becomes a sentence and an exit code.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that talks to people")]
+
+mod args;
+mod commands;
+mod config;
+mod models;
+mod session;
+mod terminal;
+mod words;
+mod world;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Cli, Command};
+use crate::words::{Exit, Failure};
+use crate::world::World;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(said) => {
+            // Help and version arrive here too; they are no errors.
+            let exit = if said.use_stderr() { Exit::Usage } else { Exit::Done };
+            let _ = said.print();
+            return exit.into();
+        }
+    };
+    match run(cli) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                eprintln!("hermes: {}", failure.message);
+            }
+            failure.exit.into()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<Exit, Failure> {
+    let world = World::of_this_process()?;
+    match cli.command {
+        Some(Command::Config { verb }) => commands::config::run(&world, verb),
+        Some(Command::Completions { shell }) => commands::completions::run(shell),
+        Some(Command::Run(args)) => with_runtime(commands::run::run(&world, args.with(cli.agent))),
+        Some(Command::Tour) => with_runtime(commands::tour::run(&world)),
+        Some(Command::Tools { verb }) => with_runtime(commands::tools::run(&world, verb)),
+        Some(Command::Doctor(args)) => with_runtime(commands::doctor::run(&world, args)),
+        Some(Command::Chat(agent)) => with_runtime(commands::chat::run(&world, agent.or(cli.agent))),
+        None => match cli.task {
+            Some(task) => {
+                let args = args::RunArgs { task: Some(task), json: cli.json, agent: cli.agent };
+                with_runtime(commands::run::run(&world, args))
+            }
+            None => with_runtime(commands::chat::run(&world, cli.agent)),
+        },
+    }
+}
+
+/// One thread drives everything; work that blocks goes to helpers of that runtime.
+fn with_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+    let done = runtime.block_on(work);
+    // A thread that still waits for a key press must not keep the process alive.
+    runtime.shutdown_background();
+    done
+}

@@ -3,7 +3,7 @@
 //! It knows three answers. What reaches nothing, and what only reads inside the session's directory (or the session's
 //! own folder of stored results), may run. Everything else asks. It never tries to recognise a harmless command.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hermes_core::{ApprovalScope, Concern, Effect, Judge, JudgeRequest, Verdict};
 
@@ -42,17 +42,17 @@ fn concern(request: &JudgeRequest<'_>) -> Concern {
         };
     }
     if !request.touches.writes.is_empty() {
-        let paths = listed(&request.touches.writes);
+        let paths = Paths::of(&request.touches.writes, request.cwd);
         return Concern {
-            reason: format!("changes {paths}"),
-            scope: ApprovalScope { key: format!("write\0{paths}"), words: format!("changing {paths}") },
+            reason: format!("changes {}", paths.shown),
+            scope: ApprovalScope { key: format!("write\0{}", paths.key), words: format!("changing {}", paths.shown) },
         };
     }
     if !request.touches.reads.is_empty() {
-        let paths = listed(&request.touches.reads);
+        let paths = Paths::of(&request.touches.reads, request.cwd);
         return Concern {
-            reason: format!("reads {paths}, outside of {}", request.cwd.display()),
-            scope: ApprovalScope { key: format!("read\0{paths}"), words: format!("reading {paths}") },
+            reason: format!("reads {}, outside of {}", paths.shown, request.cwd.display()),
+            scope: ApprovalScope { key: format!("read\0{}", paths.key), words: format!("reading {}", paths.shown) },
         };
     }
     // A tool that acts but does not say on what: only this very call can be allowed.
@@ -63,6 +63,21 @@ fn concern(request: &JudgeRequest<'_>) -> Concern {
     }
 }
 
-fn listed(paths: &[std::path::PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+/// Some paths, for comparing and for reading.
+struct Paths {
+    key: String,
+    shown: String,
+}
+
+impl Paths {
+    fn of(paths: &[PathBuf], cwd: &Path) -> Self {
+        let joined = |text: &dyn Fn(&Path) -> String, between| {
+            paths.iter().map(|path| text(path)).collect::<Vec<_>>().join(between)
+        };
+        Self {
+            // A path cannot contain a NUL byte, so no two lists share a key.
+            key: joined(&|path| path.display().to_string(), "\0"),
+            shown: joined(&|path| path.strip_prefix(cwd).unwrap_or(path).display().to_string(), ", "),
+        }
+    }
 }

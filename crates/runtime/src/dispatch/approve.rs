@@ -90,7 +90,9 @@ async fn decide(call: &Call<'_>, stated: &Touches, concern: Concern) -> Option<S
 }
 
 fn subject(call: &Call<'_>, stated: &Touches) -> String {
-    let path = stated.writes.first().or(stated.reads.first()).map(|path| path.display().to_string());
+    let cwd = call.scope.task.environment.cwd();
+    let shown = |path: &PathBuf| path.strip_prefix(&cwd).unwrap_or(path).display().to_string();
+    let path = stated.writes.first().or(stated.reads.first()).map(shown);
     let headline = || call.entry.as_ref().map(|entry| entry.tool.headline(&call.arguments)).unwrap_or_default();
     stated.command.clone().or(path).unwrap_or_else(headline)
 }

@@ -75,11 +75,16 @@ fn readable(content: &Content) -> (String, String) {
         .filter_map(|(key, value)| value.as_str().map(|text| (key, text)))
         .max_by_key(|(_, text)| text.len());
     match longest {
-        Some((key, text)) if text.len() * 10 > value.to_string().len() * 9 => {
+        Some((key, text)) if json_len(text) * 10 > value.to_string().len() * 9 => {
             (text.to_owned(), format!("The text of its field `{key}` is"))
         }
         _ => (pretty(value), "It is".into()),
     }
+}
+
+/// How long `text` is inside JSON, where a line end takes two characters.
+fn json_len(text: &str) -> usize {
+    serde_json::to_string(text).map_or(text.len(), |quoted| quoted.len())
 }
 
 fn pretty(value: &Value) -> String {

@@ -7,7 +7,7 @@
 use crate::prelude::*;
 use crate::support::paths::shown;
 use crate::support::text::{BOM, file_error, is_crlf, read_for_editing, to_crlf};
-use crate::support::words::plural;
+use crate::support::words::{excerpt, plural};
 
 /// How many places are named when the old text is not unique.
 const MOST_PLACES: usize = 10;
@@ -56,16 +56,6 @@ pub(super) fn tool() -> impl Tool {
         .example(r#"{"path": "notes.txt", "old_string": "", "new_string": "x"}"#, fails("old_string is empty"))
         .example(r#"{"path": "notes.txt", "old_string": "one"}"#, fails("missing `new_string`"))
         .example(r#"{"mode": "patch", "path": "notes.txt", "old_string": "a", "new_string": "b"}"#, fails("\"replace\""))
-}
-
-/// The first lines of a text for the approval prompt.
-fn excerpt(sign: char, text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = text.lines().take(5).map(|line| format!("{sign} {line}")).collect();
-    let hidden = text.lines().count().saturating_sub(5);
-    if hidden > 0 {
-        lines.push(format!("{sign} … {} more", plural(hidden, "line")));
-    }
-    lines
 }
 
 async fn patch(args: Args, cx: ToolCx) -> ToolResult {

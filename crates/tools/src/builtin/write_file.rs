@@ -7,7 +7,7 @@ use hermes_core::{FileErrorKind, FileKind};
 
 use crate::prelude::*;
 use crate::support::text::{BOM, file_error, is_crlf, to_crlf};
-use crate::support::words::{grouped, plural};
+use crate::support::words::{excerpt, grouped, plural};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,8 +25,11 @@ pub(super) fn tool() -> impl Tool {
         .effect(Effect::Write)
         .about("Create a file or replace all of its content. The change is atomic: the old or the new content, never a mix.")
         .touches(|args: &Args, cx| {
-            let size = format!("{} bytes, {}", grouped(args.content.len()), plural(args.content.lines().count(), "line"));
-            Touches::writing(cx.resolve(&args.path)).because(format!("the file will contain exactly this: {size}"))
+            let lines = plural(args.content.lines().count(), "line");
+            let size = format!("the whole file will be {lines}, {} bytes:", grouped(args.content.len()));
+            let mut touches = Touches::writing(cx.resolve(&args.path)).because(size);
+            touches.explain.extend(excerpt('+', &args.content));
+            touches
         })
         .headline(|args: &Args| args.path.clone())
         .example(r#"{"path": "new/hello.txt", "content": "hi\n"}"#, gives(r#"{"bytes_written": 3, "dirs_created": true}"#))

@@ -1,0 +1,253 @@
+//! The command line: `hermes NOUN VERB`, and two short cuts for the thing most people want.
+#![allow(clippy::doc_markdown, reason = "these comments are the help that people read in a terminal")]
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hermes_runtime::ApprovalMode;
+
+/// An agent with real tools, and the tools by themselves.
+#[derive(Debug, Parser)]
+#[command(
+    name = "hermes",
+    version,
+    about = "An agent with real tools. Without a command it opens a conversation.",
+    after_help = "Examples:\n  hermes                                  talk\n  hermes run \"why does the build fail?\"    one task, the answer on standard output\n  hermes tour                             see the tools at work, without a model\n  hermes tools call calculate '{\"expression\": \"2^10\"}'\n\nExit codes: 0 done, 1 failed, 2 usage, 3 done in part, 130 interrupted.",
+    subcommand_negates_reqs = true
+)]
+pub(crate) struct Cli {
+    /// Do one task and print the answer, like `hermes run`.
+    #[arg(short = 'q', visible_short_alias = 'z', value_name = "TASK")]
+    pub(crate) task: Option<String>,
+
+    /// With -q: print one JSON event per line.
+    #[arg(long, requires = "task")]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Talk with the agent (also without any command).
+    Chat(AgentArgs),
+    /// Do one task and print the answer.
+    #[command(
+        after_help = "Examples:\n  hermes run \"which tests cover src/price.py?\"\n  hermes run --approve all \"run the tests and fix what fails\"\n  git diff | hermes run\n  hermes run --json \"…\" | jq -r 'select(.type==\"answer\").text'"
+    )]
+    Run(RunArgs),
+    /// Watch every tool at work in a scratch folder. The model is scripted, the calls are real.
+    #[command(after_help = "Example:\n  hermes tour")]
+    Tour,
+    /// The tools by themselves.
+    Tools {
+        #[command(subcommand)]
+        verb: ToolsVerb,
+    },
+    /// The configuration.
+    Config {
+        #[command(subcommand)]
+        verb: ConfigVerb,
+    },
+    /// Check whether everything is in place.
+    #[command(
+        after_help = "Example:\n  hermes doctor --json\n\nExit code 1 if something is broken; warnings do not count."
+    )]
+    Doctor(JsonArg),
+    /// Print a completion script for a shell.
+    #[command(after_help = "Example:\n  hermes completions bash > ~/.local/share/bash-completion/completions/hermes")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What an agent may use and how far it may go.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct AgentArgs {
+    /// The model's name, or script:FILE to play prepared turns.
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Exactly these toolsets, separated by commas.
+    #[arg(short, long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) toolsets: Option<Vec<String>>,
+    /// None of these toolsets, whatever else is said.
+    #[arg(long, value_name = "C", value_delimiter = ',')]
+    pub(crate) disable: Option<Vec<String>>,
+    /// Who decides about calls that change something: you (ask), nobody (all pass), or they are all refused (none).
+    #[arg(long, value_name = "ask|all|none", hide_possible_values = true)]
+    pub(crate) approve: Option<Approve>,
+    /// Where the session starts; the current directory if left out.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// How many requests one turn may make.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+}
+
+impl AgentArgs {
+    /// These, and where nothing is said, `outer`.
+    pub(crate) fn or(self, outer: Self) -> Self {
+        Self {
+            model: self.model.or(outer.model),
+            toolsets: self.toolsets.or(outer.toolsets),
+            disable: self.disable.or(outer.disable),
+            approve: self.approve.or(outer.approve),
+            cwd: self.cwd.or(outer.cwd),
+            max_turns: self.max_turns.or(outer.max_turns),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The task; read from standard input if left out or `-`.
+    pub(crate) task: Option<String>,
+    /// Print one JSON event per line: turn, tool_call, tool_result, answer, usage.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+}
+
+impl RunArgs {
+    pub(crate) fn with(self, outer: AgentArgs) -> Self {
+        Self { agent: self.agent.or(outer), ..self }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approve {
+    #[default]
+    Ask,
+    All,
+    None,
+}
+
+impl From<Approve> for ApprovalMode {
+    fn from(approve: Approve) -> Self {
+        match approve {
+            Approve::Ask => Self::Ask,
+            Approve::All => Self::All,
+            Approve::None => Self::None,
+        }
+    }
+}
+
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct JsonArg {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which tools are in sight.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SelectionArgs {
+    /// The surface whose defaults hold.
+    #[arg(long, value_name = "NAME", default_value = "hermes-cli")]
+    pub(crate) platform: String,
+    /// Exactly these toolsets, separated by commas.
+    #[arg(short, long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) toolsets: Option<Vec<String>>,
+    /// None of these toolsets, whatever else is said.
+    #[arg(long, value_name = "C", value_delimiter = ',')]
+    pub(crate) disable: Option<Vec<String>>,
+}
+
+/// Where and how calls are made.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CallArgs {
+    /// Where the session starts; the current directory if left out.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Who decides about calls that change something: you (ask), nobody (all pass), or they are all refused (none).
+    #[arg(long, value_name = "ask|all|none", hide_possible_values = true, default_value = "ask")]
+    pub(crate) approve: Approve,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsVerb {
+    /// List the toolsets and their tools.
+    #[command(after_help = "Example:\n  hermes tools list --json")]
+    List {
+        #[command(flatten)]
+        selection: SelectionArgs,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Show one tool: what it does, what it takes, how it is used.
+    #[command(after_help = "Example:\n  hermes tools show read_file")]
+    Show {
+        /// The tool's name.
+        name: String,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Make one call and print what a model would get. Exit code 0 if the tool answered, else 1.
+    #[command(
+        after_help = "Examples:\n  hermes tools call search_files '{\"pattern\": \"TODO\"}'\n  hermes tools call terminal '{\"command\": \"make test\"}' --approve all"
+    )]
+    Call {
+        /// The tool's name.
+        name: String,
+        /// The arguments: a JSON object.
+        #[arg(default_value = "{}")]
+        arguments: String,
+        #[command(flatten)]
+        call: CallArgs,
+    },
+    /// Answer calls from standard input, one JSON object a line, until it ends.
+    #[command(
+        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"}\nOut: {\"id\": …, \"ok\": true, \"result\": \"what the model gets\", \"ms\": 0.4}, one line per line, in order"
+    )]
+    Exec {
+        #[command(flatten)]
+        call: CallArgs,
+    },
+    /// Print the array of definitions that would be sent to a model.
+    #[command(after_help = "Example:\n  hermes tools definitions --toolsets file,math --json")]
+    Definitions {
+        #[command(flatten)]
+        selection: SelectionArgs,
+        /// Whose dialect.
+        #[arg(long, value_enum, default_value = "openai")]
+        provider: Provider,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+}
+
+/// Whose dialect definitions are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Provider {
+    Openai,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Print where the configuration file is.
+    Path,
+    /// Print one value, or all of them.
+    #[command(after_help = "Examples:\n  hermes config get agent.max_turns\n  hermes config get --json")]
+    Get {
+        /// For example agent.max_turns; all keys if left out.
+        key: Option<String>,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Set one value; comments in the file stay.
+    #[command(
+        after_help = "Examples:\n  hermes config set model.base_url http://127.0.0.1:11434/v1\n  hermes config set agent.disabled_toolsets '[terminal]'"
+    )]
+    Set {
+        /// For example agent.max_turns.
+        key: String,
+        /// The value, as YAML.
+        value: String,
+    },
+}

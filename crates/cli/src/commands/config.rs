@@ -1,0 +1,99 @@
+//! `hermes config path|get|set`.
+
+use serde_json::{Value, json};
+
+use crate::args::ConfigVerb;
+use crate::config::keys::{self, KEYS, Key, Kind};
+use crate::config::{self, Config, edit};
+use crate::terminal::{out, text};
+use crate::words::{Exit, Failure};
+use crate::world::World;
+
+pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
+    match verb {
+        ConfigVerb::Path => out::line(&config::path(world).display().to_string())?,
+        ConfigVerb::Get { key: Some(name), json } => {
+            let key = known(&name)?;
+            let config = load(world)?;
+            let value = shown(&config, key);
+            match &value {
+                Value::String(text) if !json.json => out::line(text)?,
+                value => out::line(&value.to_string())?,
+            }
+        }
+        ConfigVerb::Get { key: None, json } => list(&load(world)?, json.json)?,
+        ConfigVerb::Set { key, value } => {
+            let key = known(&key)?;
+            let value = key.check(&given(key, &value)).map_err(Failure::usage)?;
+            // A file that is broken elsewhere is not touched.
+            load(world)?;
+            let path = config::path(world);
+            edit::set(&path, key.path, &value)?;
+            let value = if key.kind == Kind::Secret { json!("(not shown)") } else { value };
+            out::line(&format!("{} = {value} in {}", key.path, world.shown(&path)))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn load(world: &World) -> Result<Config, Failure> {
+    let config = Config::load(world)?;
+    for warning in &config.warnings {
+        eprintln!("hermes: {warning}");
+    }
+    Ok(config)
+}
+
+fn known(name: &str) -> Result<&'static Key, Failure> {
+    keys::find(name).ok_or_else(|| {
+        let hint = keys::nearest(name).filter(|nearest| keys::find(nearest).is_some());
+        let hint = hint.map(|nearest| format!("; did you mean \"{nearest}\"?")).unwrap_or_default();
+        Failure::new(format!("\"{name}\" is not a key{hint} (hermes config get lists them)"))
+    })
+}
+
+/// A secret is said to be set and never shown.
+fn shown(config: &Config, key: &Key) -> Value {
+    match (key.kind, config.text(key.path)) {
+        (Kind::Secret, Some(_)) => json!("(set, not shown)"),
+        _ => config.value(key.path),
+    }
+}
+
+/// What was typed, as the kind of value that the key takes.
+fn given(key: &Key, typed: &str) -> Value {
+    match key.kind {
+        Kind::Text | Kind::Secret => json!(typed),
+        Kind::List => match serde_saphyr::from_str::<Vec<String>>(typed) {
+            Ok(items) => json!(items),
+            Err(_) => typed.split(',').map(str::trim).filter(|item| !item.is_empty()).collect(),
+        },
+        Kind::Flag | Kind::Whole(_) | Kind::Number => serde_json::from_str(typed).unwrap_or_else(|_| json!(typed)),
+    }
+}
+
+fn list(config: &Config, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        let all: Vec<Value> = KEYS
+            .iter()
+            .map(|key| {
+                json!({
+                    "key": key.path,
+                    "value": shown(config, key),
+                    "set": config.is_set(key.path),
+                    "default": key.default_value(),
+                    "about": key.about,
+                })
+            })
+            .collect();
+        return Ok(out::pretty(&Value::Array(all))?);
+    }
+    let mut lines = String::new();
+    for key in KEYS {
+        let mark = if config.is_set(key.path) { "●" } else { " " };
+        let value = text::shortened(&shown(config, key).to_string(), 30);
+        lines += &format!("{mark} {} {}\n    {}\n", text::padded(key.path, 32), value, key.about);
+    }
+    lines += "● set in the file; the rest are defaults.\n";
+    Ok(out::line(&lines)?)
+}

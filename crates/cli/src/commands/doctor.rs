@@ -1,0 +1,174 @@
+//! `hermes doctor`: is everything in place, and if not, what fixes it?
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hermes_core::{Availability, CancellationToken, Command};
+use serde_json::json;
+
+use crate::args::JsonArg;
+use crate::config::{self, Config};
+use crate::models;
+use crate::session;
+use crate::terminal::out;
+use crate::terminal::text::{duration, padded};
+use crate::words::{Exit, Failure};
+use crate::world::World;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Fine,
+    Warning,
+    Error,
+}
+
+struct Finding {
+    mark: Mark,
+    what: &'static str,
+    says: String,
+}
+
+pub(crate) async fn run(world: &World, args: JsonArg) -> Result<Exit, Failure> {
+    let mut findings = vec![home(world)];
+    let (config, found) = configuration(world);
+    findings.extend(found);
+    findings.push(model(world, &config).await);
+    findings.push(shell(world, &config).await);
+    findings.push(tools()?);
+    let count = |mark| findings.iter().filter(|finding| finding.mark == mark).count();
+    let (errors, warnings) = (count(Mark::Error), count(Mark::Warning));
+    let exit = if errors > 0 { Exit::Failed } else { Exit::Done };
+    if args.json {
+        let all: Vec<_> = findings
+            .iter()
+            .map(|finding| {
+                let mark = match finding.mark {
+                    Mark::Fine => "ok",
+                    Mark::Warning => "warning",
+                    Mark::Error => "error",
+                };
+                json!({ "check": finding.what, "status": mark, "message": finding.says })
+            })
+            .collect();
+        out::pretty(&json!(all))?;
+        return Ok(exit);
+    }
+    let mut text = String::new();
+    for Finding { mark, what, says } in &findings {
+        let mark = match mark {
+            Mark::Fine => "✓",
+            Mark::Warning => "!",
+            Mark::Error => "✗",
+        };
+        text += &format!("  {mark} {} {says}\n", padded(what, 10));
+    }
+    let number = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    text += &match (errors, warnings) {
+        (0, 0) => "Everything is in place.".to_owned(),
+        (0, warnings) => format!("{}.", number(warnings, "warning")),
+        (errors, 0) => format!("{}. Exit 1.", number(errors, "error")),
+        (errors, warnings) => format!("{}, {}. Exit 1.", number(errors, "error"), number(warnings, "warning")),
+    };
+    out::line(&text)?;
+    Ok(exit)
+}
+
+fn home(world: &World) -> Finding {
+    let shown = world.shown(&world.home);
+    let (mark, says) = match std::fs::metadata(&world.home) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => match writable_parent(&world.home) {
+            Ok(()) => (Mark::Fine, format!("{shown} is not there yet; it is made when something has to be kept")),
+            Err(why) => (Mark::Error, format!("{shown} cannot be made: {why} (set HERMES_HOME to a folder of yours)")),
+        },
+        Err(error) => (Mark::Error, format!("{shown}: {error}")),
+        Ok(metadata) if !metadata.is_dir() => (Mark::Error, format!("{shown} is not a folder (set HERMES_HOME)")),
+        Ok(metadata) => match tempfile::tempfile_in(&world.home) {
+            Err(error) => {
+                (Mark::Error, format!("{shown} cannot be written: {error} (set HERMES_HOME to a folder of yours)"))
+            }
+            Ok(_) => {
+                let mode = metadata.permissions().mode() & 0o777;
+                if mode & 0o077 == 0 {
+                    (Mark::Fine, format!("{shown} (0{mode:o})"))
+                } else {
+                    (Mark::Warning, format!("{shown} is open to other users (0{mode:o}); chmod 700 {shown}"))
+                }
+            }
+        },
+    };
+    Finding { mark, what: "home", says }
+}
+
+fn writable_parent(path: &Path) -> Result<(), String> {
+    let parent = path.ancestors().skip(1).find(|parent| parent.exists()).unwrap_or(Path::new("/"));
+    tempfile::tempfile_in(parent).map(drop).map_err(|error| format!("{}: {error}", parent.display()))
+}
+
+fn configuration(world: &World) -> (Config, Vec<Finding>) {
+    let finding = |mark, says| Finding { mark, what: "config", says };
+    let path = config::path(world);
+    match Config::load(world) {
+        Ok(config) => {
+            let mut findings: Vec<Finding> =
+                config.warnings.iter().map(|warning| finding(Mark::Warning, warning.clone())).collect();
+            if findings.is_empty() {
+                let shown = world.shown(&path);
+                let says = if path.exists() { shown } else { format!("{shown} is not there; defaults hold") };
+                findings.push(finding(Mark::Fine, says));
+            }
+            (config, findings)
+        }
+        Err(failure) => (Config::default(), vec![finding(Mark::Error, failure.message)]),
+    }
+}
+
+async fn model(world: &World, config: &Config) -> Finding {
+    let (mark, says) = match models::choose(world, config, None).await {
+        Ok(chosen) => (Mark::Fine, chosen.label),
+        Err(failure) => {
+            let first = failure.message.lines().next().unwrap_or_default().to_owned();
+            let says = first.replace("The three shortest ways to get one:", "`hermes run hello` says how to get one.");
+            (Mark::Warning, says)
+        }
+    };
+    Finding { mark, what: "model", says }
+}
+
+async fn shell(world: &World, config: &Config) -> Finding {
+    let finding = |mark, says| Finding { mark, what: "shell", says };
+    let task = match session::task(world, config, None) {
+        Ok(task) => task,
+        Err(failure) => return finding(Mark::Error, failure.message),
+    };
+    let command =
+        Command { script: "echo $BASH_VERSION".into(), cwd: None, timeout: Duration::from_secs(5), output_cap: 1_000 };
+    let began = Instant::now();
+    match task.environment.run(command, &CancellationToken::new()).await {
+        Ok(finished) if finished.how.exit_code() == 0 => {
+            let version = finished.output.trim();
+            finding(Mark::Fine, format!("bash {version}, a command takes {}", duration(began.elapsed())))
+        }
+        Ok(finished) => finding(Mark::Error, format!("bash does not work: {}", finished.output.trim())),
+        Err(error) => finding(Mark::Error, format!("{error} (apt install bash)")),
+    }
+}
+
+fn tools() -> Result<Finding, Failure> {
+    let snapshot = session::registry()?.snapshot();
+    let missing: Vec<String> = snapshot
+        .entries()
+        .filter_map(|entry| match entry.tool.availability() {
+            Availability::Available => None,
+            Availability::Missing { reason, fix } => Some(format!("{}: {reason} ({fix})", entry.tool.spec().name)),
+        })
+        .collect();
+    let total = snapshot.entries().count();
+    let mark = if missing.is_empty() { Mark::Fine } else { Mark::Warning };
+    let says = if missing.is_empty() {
+        format!("all {total} usable")
+    } else {
+        format!("{} of {total} usable; {}", total - missing.len(), missing.join("; "))
+    };
+    Ok(Finding { mark, what: "tools", says })
+}

@@ -1,0 +1,9 @@
+//! One file a command.
+
+pub(crate) mod chat;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod run;
+pub(crate) mod tools;
+pub(crate) mod tour;

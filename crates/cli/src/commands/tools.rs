@@ -1,0 +1,365 @@
+//! `hermes tools list|show|call|exec|definitions`: the tools without an agent.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::IsTerminal as _;
+
+use hermes_core::{Availability, CancellationToken, Expected, JsonMap, RawArguments, ToolCall, ToolName};
+use hermes_runtime::{ApprovalMode, Dispatcher, Scope, Silent, Snapshot, Status, Task, definitions, names};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use super::run::cancel_on_signal;
+use crate::args::{CallArgs, Provider, SelectionArgs, ToolsVerb};
+use crate::config::Config;
+use crate::session;
+use crate::terminal::events::millis;
+use crate::terminal::out;
+use crate::terminal::person::TerminalPerson;
+use crate::terminal::screen::{Abilities, Screen, Stream};
+use crate::terminal::text::{padded, plural};
+use crate::words::{Exit, Failure};
+use crate::world::World;
+
+pub(crate) async fn run(world: &World, verb: ToolsVerb) -> Result<Exit, Failure> {
+    let config = Config::load(world)?;
+    for warning in &config.warnings {
+        eprintln!("hermes: {warning}");
+    }
+    let registry = session::registry()?;
+    let snapshot = registry.snapshot();
+    match verb {
+        ToolsVerb::List { selection, json } => {
+            list(&snapshot, &visible(&config, &selection, &snapshot)?, &selection, json.json)
+        }
+        ToolsVerb::Show { name, json } => show(&snapshot, &name, json.json),
+        ToolsVerb::Definitions { selection, provider: Provider::Openai, json } => {
+            let definitions = definitions::build(&snapshot, &visible(&config, &selection, &snapshot)?);
+            let array = Value::Array(definitions.to_vec());
+            // With --json, the exact bytes that are sent.
+            let printed = if json.json { out::line(&array.to_string()) } else { out::pretty(&array) };
+            printed?;
+            Ok(Exit::Done)
+        }
+        ToolsVerb::Call { name, arguments, call } => {
+            let everything = everything(&snapshot);
+            self::call(world, &config, &session::dispatcher(&registry), &everything, name, arguments, &call).await
+        }
+        ToolsVerb::Exec { call } => {
+            let everything = everything(&snapshot);
+            exec(world, &config, &session::dispatcher(&registry), &everything, &call).await
+        }
+    }
+}
+
+fn visible(config: &Config, selection: &SelectionArgs, snapshot: &Snapshot) -> Result<BTreeSet<ToolName>, Failure> {
+    let selection =
+        session::selection(config, &selection.platform, selection.toolsets.as_ref(), selection.disable.as_ref());
+    Ok(selection.resolve(snapshot)?)
+}
+
+/// A person who calls a tool by name may call any of them.
+fn everything(snapshot: &Snapshot) -> BTreeSet<ToolName> {
+    snapshot.entries().map(|entry| entry.tool.spec().name.clone()).collect()
+}
+
+fn list(
+    snapshot: &Snapshot,
+    on: &BTreeSet<ToolName>,
+    selection: &SelectionArgs,
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    if as_json {
+        let all: Vec<Value> = snapshot
+            .entries()
+            .map(|entry| {
+                let spec = entry.tool.spec();
+                let missing = match entry.tool.availability() {
+                    Availability::Available => Value::Null,
+                    Availability::Missing { reason, fix } => json!({ "reason": reason, "fix": fix }),
+                };
+                json!({
+                    "name": spec.name.as_str(),
+                    "toolset": spec.toolset,
+                    "on": on.contains(&spec.name),
+                    "effect": spec.effect,
+                    "description": spec.description,
+                    "owner": entry.owner,
+                    "missing": missing,
+                })
+            })
+            .collect();
+        out::pretty(&Value::Array(all))?;
+        return Ok(Exit::Done);
+    }
+    let mut sets: BTreeMap<&str, Vec<(&str, bool)>> = BTreeMap::new();
+    let mut missing = Vec::new();
+    for entry in snapshot.entries() {
+        let spec = entry.tool.spec();
+        sets.entry(&spec.toolset).or_default().push((spec.name.as_str(), on.contains(&spec.name)));
+        if let Availability::Missing { reason, fix } = entry.tool.availability() {
+            missing.push(format!("{}: {reason} ({fix})", spec.name));
+        }
+    }
+    let mut text = format!("  {} on   tools\n", padded("toolset", 14));
+    for (set, tools) in &sets {
+        let mark = match tools.iter().filter(|(_, on)| *on).count() {
+            0 => "○",
+            some if some == tools.len() => "●",
+            _ => "◐",
+        };
+        let names: Vec<&str> = tools.iter().map(|(name, _)| *name).collect();
+        text += &format!("  {} {mark}    {}\n", padded(set, 14), names.join(" · "));
+    }
+    for line in missing {
+        text += &format!("  ! {line}\n");
+    }
+    let total = snapshot.entries().count() as u64;
+    let surface = if selection.toolsets.is_some() { "this selection" } else { selection.platform.as_str() };
+    text += &format!("{} of {} on for {surface}. hermes tools show NAME\n", on.len(), plural(total, "tool"));
+    out::line(&text)?;
+    Ok(Exit::Done)
+}
+
+fn show(snapshot: &Snapshot, name: &str, as_json: bool) -> Result<Exit, Failure> {
+    let all = everything(snapshot);
+    let entry = names::resolve(name, &all).and_then(|name| snapshot.get(name.as_str()));
+    let Some(entry) = entry else {
+        let nearest = names::nearest(name, all.iter().map(ToolName::as_str));
+        let hint = nearest.first().map(|nearest| format!("; did you mean \"{nearest}\"?")).unwrap_or_default();
+        return Err(Failure::new(format!("there is no tool \"{name}\"{hint} (hermes tools list)")));
+    };
+    let spec = entry.tool.spec();
+    if as_json {
+        let examples: Vec<&str> = entry.tool.examples().iter().map(|example| example.arguments).collect();
+        out::pretty(&json!({
+            "name": spec.name.as_str(),
+            "toolset": spec.toolset,
+            "emoji": spec.emoji,
+            "effect": spec.effect,
+            "parallel": spec.parallel,
+            "description": spec.description,
+            "parameters": spec.parameters,
+            "examples": examples,
+            "owner": entry.owner,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = format!("{} {}   toolset {} · {}\n\n", spec.emoji, spec.name, spec.toolset, effect(spec.effect));
+    text += &format!("{}\n\n", wrapped(&spec.description, 0));
+    let required = spec.required();
+    for (argument, schema) in spec.properties().into_iter().flatten() {
+        let kind = schema.get("type").and_then(Value::as_str).unwrap_or("one of the values below");
+        let need = if required.contains(&argument.as_str()) { "required" } else { "optional" };
+        text += &format!("  {} {kind}, {need}\n", padded(argument, 14));
+        if let Some(about) = schema.get("description").and_then(Value::as_str) {
+            text += &format!("{}\n", wrapped(about, 6));
+        }
+        if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+            let options: Vec<String> = options.iter().map(Value::to_string).collect();
+            text += &format!("      {}\n", options.join(" | "));
+        }
+    }
+    text += "\nExamples:\n";
+    for example in entry.tool.examples() {
+        let expected = match example.expected {
+            Expected::Fields(fields) => fields.to_owned(),
+            Expected::Error(part) => format!("an error: {part}"),
+        };
+        text += &format!("  hermes tools call {} '{}'\n      → {expected}\n", spec.name, example.arguments);
+    }
+    out::line(&text)?;
+    Ok(Exit::Done)
+}
+
+fn effect(effect: hermes_core::Effect) -> &'static str {
+    use hermes_core::Effect;
+    match effect {
+        Effect::None => "reaches nothing",
+        Effect::Converse => "talks with you",
+        Effect::Read => "reads files",
+        Effect::Network => "talks to the network",
+        Effect::Write => "changes files",
+        Effect::Execute => "runs programs",
+    }
+}
+
+/// `text` in lines of at most 78 columns that begin with `indent` blanks.
+fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = vec![" ".repeat(indent)];
+    for word in text.split_whitespace() {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last > indent && last + 1 + word.chars().count() > 78 {
+            lines.push(" ".repeat(indent));
+        }
+        if let Some(line) = lines.last_mut() {
+            if line.chars().count() > indent {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+async fn call(
+    world: &World,
+    config: &Config,
+    dispatcher: &Dispatcher,
+    visible: &BTreeSet<ToolName>,
+    name: String,
+    arguments: String,
+    args: &CallArgs,
+) -> Result<Exit, Failure> {
+    let mut task = session::task(world, config, args.cwd.as_deref())?;
+    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
+        task.asker = Some(TerminalPerson::new(screen, world));
+    }
+    let cancel = CancellationToken::new();
+    let _watch = cancel_on_signal(cancel.clone());
+    let scope = Scope { task: &task, visible, approve: args.approve.into(), cancel: &cancel, observer: &Silent };
+    let call = ToolCall { id: "call".into(), name, arguments: RawArguments::Text(arguments) };
+    let report = dispatcher.call(&call, &scope).await;
+    task.environment.close().await;
+    out::line(&report.text)?;
+    Ok(match report.status {
+        Status::Ok => Exit::Done,
+        Status::Interrupted => Exit::Interrupted,
+        _ => Exit::Failed,
+    })
+}
+
+async fn exec(
+    world: &World,
+    config: &Config,
+    dispatcher: &Dispatcher,
+    visible: &BTreeSet<ToolName>,
+    args: &CallArgs,
+) -> Result<Exit, Failure> {
+    let cancel = CancellationToken::new();
+    let _watch = cancel_on_signal(cancel.clone());
+    let mut tasks: HashMap<String, Task> = HashMap::new();
+    let mut lines = BufReader::new(tokio::io::stdin()).split(b'\n');
+    let exit = loop {
+        let line = tokio::select! {
+            line = lines.next_segment() => line,
+            () = cancel.cancelled() => break Exit::Interrupted,
+        };
+        let line = match line {
+            Ok(Some(line)) => line,
+            Ok(None) => break Exit::Done,
+            Err(error) => return Err(Failure::new(format!("cannot read standard input: {error}"))),
+        };
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let answer = match Request::read(&line) {
+            Ok(request) => {
+                if !tasks.contains_key(&request.task) {
+                    tasks.insert(request.task.clone(), session::task(world, config, args.cwd.as_deref())?);
+                }
+                let task = &tasks[&request.task];
+                request.answer(dispatcher, task, visible, args.approve.into(), &cancel).await
+            }
+            Err((id, why)) => {
+                let result = json!({ "error": format!("not a request: {why}") }).to_string();
+                json!({ "id": id, "ok": false, "result": result, "ms": 0.0 })
+            }
+        };
+        out::line(&answer.to_string())?;
+    };
+    for task in tasks.values() {
+        task.environment.close().await;
+    }
+    Ok(exit)
+}
+
+/// One line of `tools exec`.
+struct Request {
+    id: Value,
+    task: String,
+    tool: String,
+    arguments: RawArguments,
+}
+
+impl Request {
+    fn read(line: &[u8]) -> Result<Self, (Value, String)> {
+        let mut fields: JsonMap = serde_json::from_slice(line).map_err(|error| (Value::Null, error.to_string()))?;
+        let id = fields.remove("id").unwrap_or(Value::Null);
+        let text = |value: Option<Value>, name: &str| match value {
+            Some(Value::String(text)) => Ok(text),
+            Some(_) => Err(format!("`{name}` must be a text")),
+            None => Err(format!("`{name}` is missing")),
+        };
+        let tool = text(fields.remove("tool"), "tool").map_err(|why| (id.clone(), why))?;
+        let task = match fields.remove("task") {
+            None | Some(Value::Null) => "default".to_owned(),
+            given => text(given, "task").map_err(|why| (id.clone(), why))?,
+        };
+        let arguments = match fields.remove("args") {
+            None => RawArguments::Object(JsonMap::new()),
+            Some(Value::Object(map)) => RawArguments::Object(map),
+            Some(Value::String(text)) => RawArguments::Text(text),
+            // Anything else is what a model might have sent; the chain says what is wrong with it.
+            Some(other) => RawArguments::Text(other.to_string()),
+        };
+        if let Some(unknown) = fields.keys().next() {
+            return Err((id, format!("`{unknown}` is not a field; there are id, task, tool and args")));
+        }
+        Ok(Self { id, task, tool, arguments })
+    }
+
+    async fn answer(
+        self,
+        dispatcher: &Dispatcher,
+        task: &Task,
+        visible: &BTreeSet<ToolName>,
+        approve: ApprovalMode,
+        cancel: &CancellationToken,
+    ) -> Value {
+        // Stored results are named after the call, so each call needs a name of its own.
+        let id = format!("exec_{}", self.id.as_str().map_or_else(|| self.id.to_string(), str::to_owned));
+        let call = ToolCall { id, name: self.tool, arguments: self.arguments };
+        let scope = Scope { task, visible, approve, cancel, observer: &Silent };
+        let report = dispatcher.call(&call, &scope).await;
+        json!({
+            "id": self.id,
+            "ok": report.status == Status::Ok,
+            "result": report.text,
+            "ms": millis(report.elapsed),
+        })
+    }
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("tool", &self.tool).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_strictly() {
+        let request = Request::read(br#"{"id": 7, "tool": "todo", "args": "{bad"}"#).unwrap();
+        assert_eq!((request.id, request.task.as_str()), (json!(7), "default"));
+        assert_eq!(request.arguments, RawArguments::Text("{bad".into()));
+        for (line, id, why) in [
+            (&b"nonsense"[..], Value::Null, "expected"),
+            (br#"{"id": "a"}"#, json!("a"), "`tool` is missing"),
+            (br#"{"id": "a", "tool": 5}"#, json!("a"), "`tool` must be a text"),
+            (br#"{"id": "a", "tool": "x", "arg": {}}"#, json!("a"), "`arg` is not a field"),
+        ] {
+            let (got_id, got) = Request::read(line).unwrap_err();
+            assert!(got_id == id && got.contains(why), "{got}");
+        }
+    }
+
+    #[test]
+    fn descriptions_wrap_inside_the_terminal() {
+        let text = wrapped(&"word ".repeat(50), 6);
+        assert!(text.lines().all(|line| line.len() <= 78 && line.starts_with("      word")));
+    }
+}

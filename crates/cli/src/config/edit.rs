@@ -1,0 +1,123 @@
+//! Changing one value of `config.yaml` and nothing else: comments, order and layout stay.
+//!
+//! The new text is read back and compared before it replaces the old file, in one step.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+use std::str::FromStr as _;
+
+use serde_json::Value;
+use yaml_edit::path::YamlPath as _;
+use yaml_edit::{SequenceBuilder, YamlFile};
+
+use super::node;
+use crate::words::Failure;
+
+/// Sets `dotted` to `value` in the file at `path`, which is created (with its folder, private to the user) if needed.
+pub(crate) fn set(path: &Path, dotted: &str, value: &Value) -> Result<(), Failure> {
+    let trouble =
+        |what: &str, error: &dyn std::fmt::Display| Failure::new(format!("cannot {what} {}: {error}", path.display()));
+    let old = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(trouble("read", &error)),
+    };
+    let new = changed(&old, dotted, value).map_err(|why| trouble("change", &why))?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    private_folder(folder).map_err(|error| trouble("write", &error))?;
+    let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(|error| trouble("write", &error))?;
+    temporary.write_all(new.as_bytes()).map_err(|error| trouble("write", &error))?;
+    if let Ok(metadata) = std::fs::metadata(path) {
+        temporary.as_file().set_permissions(metadata.permissions()).map_err(|error| trouble("write", &error))?;
+    }
+    temporary.as_file().sync_all().map_err(|error| trouble("write", &error))?;
+    temporary.persist(path).map_err(|error| trouble("write", &error.error))?;
+    Ok(())
+}
+
+/// Makes a folder that only its owner can look into, if it is not there yet.
+pub(crate) fn private_folder(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    if folder.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+fn changed(old: &str, dotted: &str, value: &Value) -> Result<String, String> {
+    let section = dotted.split_once('.');
+    let file = YamlFile::from_str(old).map_err(|error| error.to_string())?;
+    let new = match file.document().filter(|document| document.as_mapping().is_some()) {
+        Some(document) => {
+            match value {
+                Value::Array(items) => {
+                    let list =
+                        items.iter().filter_map(Value::as_str).fold(SequenceBuilder::new(), SequenceBuilder::item);
+                    let list = list.build_document().as_sequence().ok_or("the list cannot be written")?;
+                    document.try_set_path(dotted, &list)
+                }
+                Value::Bool(flag) => document.try_set_path(dotted, *flag),
+                Value::Number(number) if number.is_u64() => document.try_set_path(dotted, number.as_u64().unwrap_or(0)),
+                Value::Number(number) => document.try_set_path(dotted, number.as_f64().unwrap_or(0.0)),
+                other => document.try_set_path(dotted, other.as_str().unwrap_or_default()),
+            }
+            .map_err(|error| error.to_string())?;
+            file.to_string()
+        }
+        // Nothing but comments so far: the first key goes below them.
+        None => {
+            let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
+            match section {
+                Some((section, key)) => format!("{old}{gap}{section}:\n  {key}: {value}\n"),
+                None => format!("{old}{gap}{dotted}: {value}\n"),
+            }
+        }
+    };
+    let written = read(&new, dotted)?;
+    if written.as_ref() == Some(value) { Ok(new) } else { Err(format!("the change of {dotted} did not take")) }
+}
+
+/// What `text` says about `dotted`.
+fn read(text: &str, dotted: &str) -> Result<Option<Value>, String> {
+    let root = node::parse(text).map_err(|error| error.why)?.to_json();
+    Ok(root.pointer(&format!("/{}", dotted.replace('.', "/"))).cloned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn comments_and_everything_else_stay() {
+        let old = "# mine\nmodel:\n  default: a   # the small one\n\n# rest\nagent: {max_turns: 5}\n";
+        let new = changed(old, "model.default", &json!("b")).unwrap();
+        assert_eq!(new, "# mine\nmodel:\n  default: b   # the small one\n\n# rest\nagent: {max_turns: 5}\n");
+        let new = changed(old, "agent.max_turns", &json!(7)).unwrap();
+        assert!(new.contains("max_turns: 7") && new.contains("# the small one"), "{new}");
+    }
+
+    #[test]
+    fn new_keys_sections_and_files_are_made() {
+        for old in [
+            "",
+            "# only a comment\n",
+            "# no line end",
+            "model:\n  default: a\n",
+            "other: 1\n",
+            "agent:\n  max_turns: 5\n",
+        ] {
+            for (key, value) in [
+                ("model.default", json!("x/y:free # not a comment")),
+                ("agent.max_turns", json!(7)),
+                ("model.stream", json!(false)),
+                ("agent.api_retry_base_seconds", json!(0.5)),
+                ("toolsets", json!(["file", "no"])),
+                ("agent.disabled_toolsets", json!(["terminal"])),
+            ] {
+                let new = changed(old, key, &value).unwrap_or_else(|why| panic!("{old:?} {key}: {why}"));
+                assert_eq!(read(&new, key).unwrap(), Some(value), "{new}");
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The keys of `config.yaml`: one table that drives reading, checking, listing and setting.
+//!
+//! The names are those of the Python original (spec agent §1.2), so that its users can point us at their file. Keys of
+//! theirs that we do not read yet are known too: they are accepted and left alone.
+
+use serde_json::{Value, json};
+
+/// A key that is read.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Dotted.
+    pub(crate) path: &'static str,
+    /// What it takes.
+    pub(crate) kind: Kind,
+    /// JSON text of the value that holds when the key is absent.
+    pub(crate) default: &'static str,
+    /// One line for people.
+    pub(crate) about: &'static str,
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    /// A text that is never shown.
+    Secret,
+    Flag,
+    /// A whole number of at least this.
+    Whole(u64),
+    /// A number of at least 0.
+    Number,
+    /// A list of texts.
+    List,
+}
+
+/// Sorted by name within each section.
+pub(crate) const KEYS: &[Key] = &[
+    key("agent.api_max_retries", Kind::Whole(1), "3", "attempts in all when the model does not answer"),
+    key("agent.api_retry_base_seconds", Kind::Number, "2", "wait before the second attempt; it doubles"),
+    key("agent.disabled_toolsets", Kind::List, "[]", "toolsets that are off, whatever else is said"),
+    key("agent.max_turns", Kind::Whole(1), "90", "requests that one turn may make"),
+    key("model.api_key", Kind::Secret, "\"\"", "key for model.base_url; ${NAME} takes it from the environment"),
+    key(
+        "model.base_url",
+        Kind::Text,
+        "\"\"",
+        "endpoint that speaks Chat Completions, for example http://127.0.0.1:11434/v1",
+    ),
+    key("model.default", Kind::Text, "\"\"", "name of the model, or script:FILE"),
+    key("model.max_tokens", Kind::Whole(0), "0", "what the model may write in one turn; 0 leaves it to the provider"),
+    key("model.probe_local", Kind::Flag, "true", "look for a model server on this machine when nothing else is set"),
+    key("model.provider", Kind::Text, "\"\"", "openrouter, openai or custom; found out from the rest if empty"),
+    key("model.stream", Kind::Flag, "true", "ask for answers piece by piece"),
+    key("terminal.backend", Kind::Text, "\"local\"", "where commands run"),
+    key("terminal.cwd", Kind::Text, "\".\"", "where sessions start"),
+    key(
+        "terminal.env_passthrough",
+        Kind::List,
+        "[]",
+        "environment variables that commands may see besides the safe ones",
+    ),
+    key("terminal.timeout", Kind::Whole(1), "180", "seconds a command may take if the call does not say"),
+    key("tool_output.max_bytes", Kind::Whole(1), "50000", "bytes of command output that are kept"),
+    key("tool_output.max_line_length", Kind::Whole(1), "2000", "characters of one line that are shown"),
+    key("tool_output.max_lines", Kind::Whole(1), "2000", "lines that one read shows at most"),
+    key("toolsets", Kind::List, "[\"hermes-cli\"]", "toolsets that are on"),
+];
+
+/// Sections and keys of the original that are accepted and not read yet.
+const ACCEPTED: &[&str] = &[
+    "_config_version",
+    "agent.clarify_timeout",
+    "agent.coding_context",
+    "agent.environment_probe",
+    "agent.gateway_notify_interval",
+    "agent.gateway_timeout",
+    "agent.gateway_timeout_warning",
+    "agent.image_input_mode",
+    "agent.max_verify_nudges",
+    "agent.parallel_tool_call_guidance",
+    "agent.task_completion_guidance",
+    "agent.tool_use_enforcement",
+    "agent.verify_on_stop",
+    "approvals",
+    "auxiliary",
+    "browser",
+    "checkpoints",
+    "command_allowlist",
+    "compression",
+    "credential_pool_strategies",
+    "cron",
+    "curator",
+    "custom_toolsets",
+    "delegation",
+    "discord",
+    "display",
+    "fallback_providers",
+    "gateway",
+    "hooks",
+    "hooks_auto_accept",
+    "image_gen",
+    "kanban",
+    "known_plugin_toolsets",
+    "lsp",
+    "matrix",
+    "mattermost",
+    "mcp",
+    "mcp_servers",
+    "memory",
+    "model.api_mode",
+    "model.context_length",
+    "personalities",
+    "platform_hints",
+    "platform_toolsets",
+    "platforms",
+    "plugins",
+    "prompt_caching",
+    "providers",
+    "quick_commands",
+    "security",
+    "session_reset",
+    "sessions",
+    "skills",
+    "slack",
+    "streaming",
+    "stt",
+    "telegram",
+    "terminal.container_cpu",
+    "terminal.container_disk",
+    "terminal.container_memory",
+    "terminal.container_persistent",
+    "terminal.daytona_image",
+    "terminal.docker_image",
+    "terminal.docker_volumes",
+    "terminal.home_mode",
+    "terminal.lifetime_seconds",
+    "terminal.modal_image",
+    "terminal.persistent_shell",
+    "terminal.singularity_image",
+    "terminal.ssh_host",
+    "terminal.ssh_key",
+    "terminal.ssh_port",
+    "terminal.ssh_user",
+    "timezone",
+    "tool_loop_guardrails",
+    "tools",
+    "tts",
+    "video_gen",
+    "voice",
+    "web",
+    "whatsapp",
+    "x_search",
+];
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
+    Key { path, kind, default, about }
+}
+
+/// The key with exactly this path.
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// What the table says about a path in a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is read.
+    Ours,
+    /// It holds keys that are read.
+    Section,
+    /// It is accepted, with everything below it.
+    Accepted,
+    /// Nobody knows it; the nearest path that somebody knows, if there is one.
+    Unknown(Option<&'static str>),
+}
+
+/// Where a path stands. `in_our_section`: its section belongs to us, so that every unknown key in it is a mistake.
+pub(crate) fn standing(path: &str) -> Standing {
+    if find(path).is_some() {
+        return Standing::Ours;
+    }
+    if ACCEPTED.contains(&path) {
+        return Standing::Accepted;
+    }
+    let below = |known: &str| known.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+    if KEYS.iter().any(|key| below(key.path)) {
+        return Standing::Section;
+    }
+    Standing::Unknown(nearest(path))
+}
+
+/// The known path, or section, that looks most like `path`.
+pub(crate) fn nearest(path: &str) -> Option<&'static str> {
+    let sections = KEYS.iter().filter_map(|key| key.path.split_once('.')).map(|(section, _)| section);
+    let known = KEYS.iter().map(|key| key.path).chain(sections).chain(ACCEPTED.iter().copied());
+    let scored = known.map(|known| (strsim::normalized_damerau_levenshtein(path, known), known));
+    scored
+        .filter(|(score, _)| *score >= 0.6)
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))
+        .map(|(_, known)| known)
+}
+
+impl Key {
+    /// The value that holds when the file says nothing.
+    pub(crate) fn default_value(&self) -> Value {
+        serde_json::from_str(self.default).unwrap_or(Value::Null)
+    }
+
+    /// `value` if it is one that this key takes, else what it takes, in words.
+    pub(crate) fn check(&self, value: &Value) -> Result<Value, String> {
+        let wanted = match self.kind {
+            Kind::Text | Kind::Secret => match value {
+                Value::String(_) => return Ok(value.clone()),
+                Value::Null => return Ok(json!("")),
+                _ => "a text".to_owned(),
+            },
+            Kind::Flag if value.is_boolean() => return Ok(value.clone()),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Whole(least) if value.as_u64().is_some_and(|n| n >= least) => return Ok(value.clone()),
+            Kind::Whole(least) => format!("a whole number of at least {least}"),
+            Kind::Number if value.as_f64().is_some_and(|n| n >= 0.0) => return Ok(value.clone()),
+            Kind::Number => "a number of at least 0".to_owned(),
+            Kind::List => match value {
+                Value::String(one) => return Ok(json!([one])),
+                Value::Null => return Ok(json!([])),
+                Value::Array(items) if items.iter().all(Value::is_string) => return Ok(value.clone()),
+                _ => "a list of names".to_owned(),
+            },
+        };
+        Err(format!("{} must be {wanted}, not {value}", self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_its_defaults_are_values_it_takes() {
+        assert!(KEYS.is_sorted_by_key(|key| key.path) && ACCEPTED.is_sorted());
+        for key in KEYS {
+            assert_eq!(key.check(&key.default_value()), Ok(key.default_value()), "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn a_typo_is_told_from_a_key_of_somebody_else() {
+        assert_eq!(standing("terminl"), Standing::Unknown(Some("terminal")));
+        assert_eq!(standing("agent.max_turn"), Standing::Unknown(Some("agent.max_turns")));
+        assert_eq!(standing("agent"), Standing::Section);
+        assert_eq!(standing("browser"), Standing::Accepted);
+        assert_eq!(standing("my_own_plugin_section"), Standing::Unknown(None));
+    }
+}

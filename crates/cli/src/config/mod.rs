@@ -1,0 +1,240 @@
+//! Reading `config.yaml`.
+//!
+//! Nothing in the file is silently replaced by a default: a value of the wrong kind and a key that looks like a typo
+//! are errors with their line; a key that nobody here knows is left alone and said.
+
+pub(crate) mod edit;
+pub(crate) mod keys;
+mod node;
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hermes_core::Limits;
+use serde_json::Value;
+
+use self::keys::{KEYS, Standing, standing};
+use self::node::Node;
+use crate::words::Failure;
+use crate::world::World;
+
+/// The configuration: every key of the table, as the file or the default says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Config {
+    /// What the file says, by dotted path.
+    values: BTreeMap<&'static str, Value>,
+    /// What a person should know about the file, one line each.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Where the configuration file is.
+pub(crate) fn path(world: &World) -> PathBuf {
+    world.home.join("config.yaml")
+}
+
+impl Config {
+    /// Reads the file of `world`; an absent file is an empty one.
+    pub(crate) fn load(world: &World) -> Result<Self, Failure> {
+        let path = path(world);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&path, &text, &|name| world.variable(name).map(str::to_owned)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
+        }
+    }
+
+    /// Reads `text`; `path` is what messages call it, `variable` gives what `${NAME}` stands for.
+    fn parse(path: &Path, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, Failure> {
+        let trouble = |line: u64, why: &str| Failure::new(format!("{} line {line}: {why}", path.display()));
+        let root = node::parse(text).map_err(|error| trouble(error.line, &error.why))?;
+        let mut config = Self::default();
+        let Node::Map(entries) = root else {
+            return match root {
+                Node::Leaf(Value::Null) => Ok(config),
+                _ => Err(trouble(1, "the file must hold keys and values, for example `model:`")),
+            };
+        };
+        for entry in &entries {
+            config.take(&entry.key, entry, variable, &trouble)?;
+        }
+        Ok(config)
+    }
+
+    fn take(
+        &mut self,
+        dotted: &str,
+        entry: &node::Entry,
+        variable: &dyn Fn(&str) -> Option<String>,
+        trouble: &dyn Fn(u64, &str) -> Failure,
+    ) -> Result<(), Failure> {
+        match (standing(dotted), &entry.value) {
+            (Standing::Accepted, _) | (Standing::Section, Node::Leaf(Value::Null)) => Ok(()),
+            (Standing::Section, Node::Map(inner)) => inner
+                .iter()
+                .try_for_each(|inner| self.take(&format!("{dotted}.{}", inner.key), inner, variable, trouble)),
+            // The original also takes `model: NAME`.
+            (Standing::Section, Node::Leaf(Value::String(name))) if dotted == "model" => {
+                self.values.insert("model.default", Value::String(name.clone()));
+                Ok(())
+            }
+            (Standing::Section, _) => {
+                Err(trouble(entry.line, &format!("{dotted} must hold keys, for example {}", example(dotted))))
+            }
+            (Standing::Ours, value) => {
+                let Some(key) = keys::find(dotted) else { return Ok(()) };
+                let value = with_variables(value.to_json(), variable);
+                let value = key.check(&value).map_err(|why| trouble(entry.line, &why))?;
+                self.values.insert(key.path, value);
+                Ok(())
+            }
+            (Standing::Unknown(Some(nearest)), _) => {
+                Err(trouble(entry.line, &format!("\"{dotted}\" is not a key; did you mean \"{nearest}\"?")))
+            }
+            (Standing::Unknown(None), _) if dotted.contains('.') => {
+                Err(trouble(entry.line, &format!("\"{dotted}\" is not a key (hermes config get lists them)")))
+            }
+            (Standing::Unknown(None), _) => {
+                self.warnings.push(
+                    trouble(entry.line, &format!("\"{dotted}\" is not a key that Hermes knows; it is ignored")).message,
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// The value of a key of the table.
+    pub(crate) fn value(&self, path: &str) -> Value {
+        let default = || keys::find(path).map_or(Value::Null, keys::Key::default_value);
+        self.values.get(path).cloned().unwrap_or_else(default)
+    }
+
+    /// Whether the file sets the key.
+    pub(crate) fn is_set(&self, path: &str) -> bool {
+        self.values.contains_key(path)
+    }
+
+    /// A text; `None` if it is empty.
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
+        self.value(path).as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
+    pub(crate) fn flag(&self, path: &str) -> bool {
+        self.value(path).as_bool().unwrap_or(false)
+    }
+
+    pub(crate) fn whole(&self, path: &str) -> u64 {
+        self.value(path).as_u64().unwrap_or(0)
+    }
+
+    pub(crate) fn seconds(&self, path: &str) -> Duration {
+        Duration::try_from_secs_f64(self.value(path).as_f64().unwrap_or(0.0)).unwrap_or(Duration::MAX)
+    }
+
+    pub(crate) fn list(&self, path: &str) -> Vec<String> {
+        self.value(path).as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// What tools may show and how long they may take.
+    pub(crate) fn limits(&self) -> Limits {
+        let size = |path| usize::try_from(self.whole(path)).unwrap_or(usize::MAX);
+        Limits {
+            command_timeout: Duration::from_secs(self.whole("terminal.timeout")),
+            output_bytes: size("tool_output.max_bytes"),
+            read_lines: size("tool_output.max_lines"),
+            line_chars: size("tool_output.max_line_length"),
+            ..Limits::default()
+        }
+    }
+}
+
+fn example(section: &str) -> &'static str {
+    KEYS.iter().map(|key| key.path).find(|path| path.starts_with(section)).unwrap_or_default()
+}
+
+/// `${NAME}` in texts becomes the variable's value; a name that is not set stays as it is (spec agent §1.2).
+fn with_variables(value: Value, variable: &dyn Fn(&str) -> Option<String>) -> Value {
+    match value {
+        Value::String(text) => Value::String(replaced(&text, variable)),
+        Value::Array(items) => items.into_iter().map(|item| with_variables(item, variable)).collect(),
+        other => other,
+    }
+}
+
+fn replaced(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        out += before;
+        match after.split_once('}').and_then(|(name, tail)| variable(name).map(|value| (value, tail))) {
+            Some((value, tail)) => {
+                out += &value;
+                rest = tail;
+            }
+            None => {
+                out += "${";
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Config, String> {
+        let variable = |name: &str| (name == "KEY").then(|| "value".to_owned());
+        Config::parse(Path::new("config.yaml"), text, &variable).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn an_empty_file_is_all_defaults() {
+        for text in ["", "# nothing\n", "model:\n"] {
+            let config = parsed(text).unwrap();
+            assert_eq!((config.whole("agent.max_turns"), config.list("toolsets")), (90, vec!["hermes-cli".to_owned()]));
+        }
+    }
+
+    #[test]
+    fn values_are_read_and_variables_replaced() {
+        let config = parsed("model:\n  api_key: a-${KEY}-${OTHER}\nagent: {max_turns: 5}\ntoolsets: file\n").unwrap();
+        assert_eq!(config.text("model.api_key").as_deref(), Some("a-value-${OTHER}"));
+        assert_eq!((config.whole("agent.max_turns"), config.list("toolsets")), (5, vec!["file".to_owned()]));
+        assert_eq!(parsed("model: gpt-5\n").unwrap().text("model.default").as_deref(), Some("gpt-5"));
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line() {
+        for (text, expected) in [
+            ("a_b: 1\nterminl:\n  timeout: 5\n", "line 2: \"terminl\" is not a key; did you mean \"terminal\"?"),
+            (
+                "terminal:\n  timeot: 5\n",
+                "line 2: \"terminal.timeot\" is not a key; did you mean \"terminal.timeout\"?",
+            ),
+            ("terminal:\n  zzz: 5\n", "line 2: \"terminal.zzz\" is not a key"),
+            (
+                "agent:\n\n  max_turns: many\n",
+                "line 3: agent.max_turns must be a whole number of at least 1, not \"many\"",
+            ),
+            ("agent: 5\n", "line 1: agent must hold keys"),
+            ("- a\n", "line 1: the file must hold keys"),
+            ("model:\n  stream: [\n", "line"),
+            ("agent: {max_turns: 1}\nagent: {max_turns: 2}\n", "duplicate"),
+        ] {
+            let error = parsed(text).expect_err(text);
+            assert!(error.contains(expected), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn sections_of_others_are_left_alone_and_unknown_ones_are_said() {
+        let config = parsed("browser: {anything: [1, 2]}\nmy_plugin_things: 1\nmodel: {stream: no}\n");
+        assert!(config.is_err(), "`no` is a text in YAML 1.2 and no flag");
+        let config = parsed("browser: {anything: [1, 2]}\nmy_plugin_things: 1\n").unwrap();
+        assert_eq!(config.warnings.len(), 1);
+        assert!(config.warnings[0].contains("my_plugin_things"));
+    }
+}

@@ -1,0 +1,215 @@
+//! Which model answers: `--model`, then the configuration, then a key in the environment, then a server on this machine.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_agent::{ChatCompletions, HttpTransport, Retry, Script, local_servers};
+use hermes_core::Model;
+use secrecy::SecretString;
+
+use crate::config::Config;
+use crate::words::Failure;
+use crate::world::World;
+
+/// A model, and what else came with it.
+pub(crate) struct Chosen {
+    pub(crate) model: Arc<dyn Model>,
+    /// For people, for example `gpt-5 via OpenAI`.
+    pub(crate) label: String,
+    /// What the person answers, if the model is scripted.
+    pub(crate) person: Vec<String>,
+}
+
+/// A provider that is known by name.
+struct Provider {
+    name: &'static str,
+    label: &'static str,
+    host: &'static str,
+    key_variable: &'static str,
+    base_url: &'static str,
+    /// A name that the provider itself resolves to something current.
+    model: &'static str,
+}
+
+/// In the order in which keys are looked for.
+const PROVIDERS: &[Provider] = &[
+    Provider {
+        name: "openrouter",
+        label: "OpenRouter",
+        host: "openrouter.ai",
+        key_variable: "OPENROUTER_API_KEY",
+        base_url: "https://openrouter.ai/api/v1",
+        model: "openrouter/auto",
+    },
+    Provider {
+        name: "openai",
+        label: "OpenAI",
+        host: "api.openai.com",
+        key_variable: "OPENAI_API_KEY",
+        base_url: "https://api.openai.com/v1",
+        model: "gpt-5",
+    },
+];
+
+/// The prefix of a model that plays a file.
+const SCRIPT: &str = "script:";
+
+/// Finds the model; `flag` is what `--model` says.
+pub(crate) async fn choose(world: &World, config: &Config, flag: Option<&str>) -> Result<Chosen, Failure> {
+    let name = flag.map(str::to_owned).or_else(|| config.text("model.default"));
+    if let Some(file) = name.as_deref().and_then(|name| name.strip_prefix(SCRIPT)) {
+        return scripted(world, config, file);
+    }
+    let keys = Keys::read(world)?;
+    if let Some(base_url) = config.text("model.base_url") {
+        return at(config, &keys, &base_url, name).await;
+    }
+    if let Some(provider) = wanted_provider(config, &keys)? {
+        let name = name.unwrap_or_else(|| provider.model.to_owned());
+        let key = config.text("model.api_key").map(SecretString::from).or_else(|| keys.secret(provider.key_variable));
+        let base_url = match provider.name {
+            "openai" => keys.text("OPENAI_BASE_URL").unwrap_or_else(|| provider.base_url.to_owned()),
+            _ => provider.base_url.to_owned(),
+        };
+        let label = format!("{name} via {}", provider.label);
+        return connected(config, &base_url, key.as_ref(), name, label);
+    }
+    if config.flag("model.probe_local")
+        && let Some(found) = local_servers::find(&local_servers::candidates(), local_servers::PATIENCE).await
+    {
+        let name = name.unwrap_or(found.model);
+        let label = format!("{name} via {} on this machine", found.name);
+        return connected(config, &found.base_url, None, name, label);
+    }
+    Err(none_found(&keys))
+}
+
+fn scripted(world: &World, config: &Config, file: &str) -> Result<Chosen, Failure> {
+    let path = world.cwd.join(file);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| Failure::new(format!("cannot read the script {}: {error}", path.display())))?;
+    play(config, &Path::new(file).display().to_string(), &text)
+}
+
+/// A model that plays `text`, a script called `name`.
+pub(crate) fn play(config: &Config, name: &str, text: &str) -> Result<Chosen, Failure> {
+    let script = Script::parse(name, text).map_err(|error| Failure::new(error.to_string()))?;
+    let person = script.person().to_vec();
+    let model = tuned(config, ChatCompletions::new(script.into_transport(), "scripted"));
+    Ok(Chosen { model, label: format!("scripted model ({name})"), person })
+}
+
+/// The endpoint that the configuration names. A key of a provider goes to that provider's host only.
+async fn at(config: &Config, keys: &Keys<'_>, base_url: &str, name: Option<String>) -> Result<Chosen, Failure> {
+    let of_host = |provider: &&Provider| {
+        let host = base_url.split("://").nth(1).unwrap_or_default().split(['/', ':']).next().unwrap_or_default();
+        host == provider.host
+    };
+    let provider = PROVIDERS.iter().find(of_host);
+    let key = config.text("model.api_key").map(SecretString::from);
+    let key = key.or_else(|| provider.and_then(|provider| keys.secret(provider.key_variable)));
+    let name = match (name, provider) {
+        (Some(name), _) => name,
+        (None, Some(provider)) => provider.model.to_owned(),
+        (None, None) => {
+            let candidate = local_servers::Candidate { name: "server".into(), base_url: base_url.to_owned() };
+            let patience = std::time::Duration::from_secs(2);
+            local_servers::find(&[candidate], patience).await.map(|found| found.model).ok_or_else(|| {
+                Failure::new(format!(
+                    "no model is named and {base_url} does not say which it has (hermes config set model.default NAME)"
+                ))
+            })?
+        }
+    };
+    let place = provider.map_or_else(|| base_url.to_owned(), |provider| provider.label.to_owned());
+    let label = format!("{name} via {place}");
+    connected(config, base_url, key.as_ref(), name, label)
+}
+
+fn connected(
+    config: &Config,
+    base_url: &str,
+    key: Option<&SecretString>,
+    name: String,
+    label: String,
+) -> Result<Chosen, Failure> {
+    let transport = HttpTransport::new(base_url, key).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(Chosen { model: tuned(config, ChatCompletions::new(transport, name)), label, person: Vec::new() })
+}
+
+fn tuned(config: &Config, model: ChatCompletions) -> Arc<dyn Model> {
+    let retry = Retry {
+        attempts: u32::try_from(config.whole("agent.api_max_retries")).unwrap_or(u32::MAX),
+        base: config.seconds("agent.api_retry_base_seconds"),
+    };
+    let max_tokens = Some(config.whole("model.max_tokens")).filter(|tokens| *tokens > 0);
+    Arc::new(model.with_retry(retry).with_stream(config.flag("model.stream")).with_max_tokens(max_tokens))
+}
+
+fn wanted_provider(config: &Config, keys: &Keys<'_>) -> Result<Option<&'static Provider>, Failure> {
+    let by_key = PROVIDERS.iter().find(|provider| keys.text(provider.key_variable).is_some());
+    match config.text("model.provider").as_deref() {
+        None | Some("auto" | "custom") => Ok(by_key),
+        Some(name) => match PROVIDERS.iter().find(|provider| provider.name == name) {
+            Some(provider) if config.is_set("model.api_key") || keys.text(provider.key_variable).is_some() => {
+                Ok(Some(provider))
+            }
+            Some(provider) => Err(Failure::new(format!(
+                "model.provider is \"{name}\" but there is no key: export {}=…",
+                provider.key_variable
+            ))),
+            None => Err(Failure::new(format!(
+                "model.provider \"{name}\" is not supported yet; use openrouter, openai, or custom with model.base_url"
+            ))),
+        },
+    }
+}
+
+/// Keys from the environment and, where it says nothing, from `.env` in the home of Hermes.
+struct Keys<'a> {
+    world: &'a World,
+    file: Vec<(String, String)>,
+}
+
+impl<'a> Keys<'a> {
+    fn read(world: &'a World) -> Result<Self, Failure> {
+        let path = world.home.join(".env");
+        let unreadable =
+            |error: &dyn std::fmt::Display| Failure::new(format!("cannot read {}: {error}", path.display()));
+        let file = match dotenvy::from_path_iter(&path) {
+            Ok(pairs) => pairs.collect::<Result<_, _>>().map_err(|error| match error {
+                // The error's own text repeats the line, and the line may hold a key.
+                dotenvy::Error::LineParse(..) => unreadable(&"a line in it is not NAME=VALUE"),
+                other => unreadable(&other),
+            })?,
+            Err(error) if error.not_found() => Vec::new(),
+            Err(error) => return Err(unreadable(&error)),
+        };
+        Ok(Self { world, file })
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        let in_file =
+            || self.file.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.clone());
+        self.world.variable(name).map(str::to_owned).or_else(in_file)
+    }
+
+    fn secret(&self, name: &str) -> Option<SecretString> {
+        self.text(name).map(SecretString::from)
+    }
+}
+
+fn none_found(keys: &Keys<'_>) -> Failure {
+    let anthropic = if keys.text("ANTHROPIC_API_KEY").is_some() {
+        "\n(ANTHROPIC_API_KEY is set, but Anthropic's own API is not supported yet; OpenRouter offers the same models.)"
+    } else {
+        ""
+    };
+    Failure::new(format!(
+        "no model found. The three shortest ways to get one:\n  \
+         1. export OPENROUTER_API_KEY=…        (or OPENAI_API_KEY)\n  \
+         2. start a local server               (Ollama, LM Studio, llama.cpp, vLLM: found by themselves)\n  \
+         3. hermes config set model.base_url http://host:port/v1\n\
+         To see the tools at work without a model: hermes tour{anthropic}"
+    ))
+}

@@ -1,0 +1,171 @@
+//! The person at the terminal, and the one in a script.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use hermes_core::{Answer, Approval, Asker, CancellationToken, Question};
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+
+use super::screen::Screen;
+use super::text::{one_line, visible};
+use crate::world::World;
+
+/// Asks at the terminal, one question at a time.
+pub(crate) struct TerminalPerson {
+    screen: Arc<Screen>,
+    shown_home: std::path::PathBuf,
+    one_at_a_time: tokio::sync::Mutex<()>,
+}
+
+/// Gives prepared answers, and shows the questions and answers so that a reader can follow.
+pub(crate) struct ScriptedPerson {
+    screen: Arc<Screen>,
+    shown_home: std::path::PathBuf,
+    answers: Mutex<VecDeque<String>>,
+}
+
+impl TerminalPerson {
+    pub(crate) fn new(screen: Arc<Screen>, world: &World) -> Arc<Self> {
+        Arc::new(Self { screen, shown_home: world.user_home.clone(), one_at_a_time: tokio::sync::Mutex::default() })
+    }
+}
+
+impl ScriptedPerson {
+    pub(crate) fn new(screen: Arc<Screen>, world: &World, answers: &[String]) -> Arc<Self> {
+        let answers = Mutex::new(answers.iter().cloned().collect());
+        Arc::new(Self { screen, shown_home: world.user_home.clone(), answers })
+    }
+}
+
+#[async_trait]
+impl Asker for TerminalPerson {
+    async fn ask(&self, question: Question, cancel: &CancellationToken) -> Answer {
+        let _turn = self.one_at_a_time.lock().await;
+        self.screen.pause();
+        self.screen.say(&shown(&self.screen, &self.shown_home, &question));
+        loop {
+            let prompt = prompt(&question);
+            let typed = tokio::task::spawn_blocking(move || DefaultEditor::new()?.readline(&prompt)).await;
+            let typed = match typed {
+                Ok(Ok(line)) => line,
+                Ok(Err(ReadlineError::Interrupted)) => {
+                    cancel.cancel();
+                    return Answer::None;
+                }
+                _ => return Answer::None,
+            };
+            if cancel.is_cancelled() {
+                return Answer::None;
+            }
+            match understood(&question, &typed) {
+                Some(answer) => return answer,
+                None => self.screen.say("  Please type one of the letters.\n"),
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Asker for ScriptedPerson {
+    async fn ask(&self, question: Question, _: &CancellationToken) -> Answer {
+        let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        self.screen.pause();
+        let shown = shown(&self.screen, &self.shown_home, &question);
+        let typed = answer.as_deref().map_or_else(|| "(no answer is left in the script)".into(), visible);
+        self.screen.say(&format!("{shown}{}{typed}   ← answered by the script\n", prompt(&question)));
+        answer.and_then(|answer| understood(&question, &answer)).unwrap_or(Answer::None)
+    }
+}
+
+/// The question as it stands on the screen.
+fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String {
+    let columns = screen.columns();
+    match question {
+        Question::Approval { tool, cwd, subject, explain, scope: _ } => {
+            let place = match cwd.strip_prefix(home) {
+                Ok(rest) if rest.as_os_str().is_empty() => "~".into(),
+                Ok(rest) => format!("~/{}", rest.display()),
+                Err(_) => cwd.display().to_string(),
+            };
+            let mark = screen.styled("33", "⚠");
+            let mut text = format!("\n  {mark}  The agent wants to use {tool}, in {}:\n\n", one_line(&place, columns));
+            // Nothing of what will run is left out or reworded here.
+            for line in visible(subject).lines() {
+                text += &format!("     {}\n", screen.styled("1", line));
+            }
+            text.push('\n');
+            for line in explain {
+                text += &format!("     {}\n", one_line(line, columns - 6));
+            }
+            text
+        }
+        Question::Clarify { question, choices } => {
+            let mut text = format!("\n  {}  {}\n\n", screen.styled("36", "?"), visible(question));
+            for (i, choice) in choices.iter().enumerate() {
+                text += &format!("     {}. {}\n", i + 1, one_line(choice, columns - 10));
+            }
+            text
+        }
+    }
+}
+
+fn prompt(question: &Question) -> String {
+    match question {
+        Question::Approval { scope, .. } => format!("  [o]nce  [s]ession: {}  [d]eny › ", one_line(scope, 60)),
+        Question::Clarify { choices, .. } if choices.is_empty() => "  › ".into(),
+        Question::Clarify { .. } => "  number or your own words › ".into(),
+    }
+}
+
+/// What was typed, if it answers the question. An approval is never read out of something unclear.
+fn understood(question: &Question, typed: &str) -> Option<Answer> {
+    let typed = typed.trim();
+    match question {
+        Question::Approval { .. } => match typed.to_lowercase().as_str() {
+            "o" | "once" | "y" | "yes" => Some(Answer::Approval(Approval::Once)),
+            "s" | "session" => Some(Answer::Approval(Approval::Session)),
+            "d" | "deny" | "n" | "no" => Some(Answer::Approval(Approval::Deny)),
+            _ => None,
+        },
+        Question::Clarify { .. } if typed.is_empty() => None,
+        Question::Clarify { choices, .. } => {
+            let chosen = typed.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?)).cloned();
+            Some(Answer::Text(chosen.unwrap_or_else(|| typed.to_owned())))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approval() -> Question {
+        Question::Approval {
+            tool: "terminal".into(),
+            cwd: "/".into(),
+            subject: "ls".into(),
+            explain: Vec::new(),
+            scope: String::new(),
+        }
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        assert_eq!(understood(&approval(), " O "), Some(Answer::Approval(Approval::Once)));
+        assert_eq!(understood(&approval(), "deny"), Some(Answer::Approval(Approval::Deny)));
+        for unclear in ["", "ok", "sure", "yes please", "oo", "1"] {
+            assert_eq!(understood(&approval(), unclear), None, "{unclear:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_chooses_and_anything_else_is_an_answer() {
+        let question = Question::Clarify { question: "q".into(), choices: vec!["a".into(), "b".into()] };
+        assert_eq!(understood(&question, "2"), Some(Answer::Text("b".into())));
+        assert_eq!(understood(&question, "7"), Some(Answer::Text("7".into())));
+        assert_eq!(understood(&question, "neither"), Some(Answer::Text("neither".into())));
+        assert_eq!(understood(&question, " "), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! Texts and numbers as people read them.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// `text` with everything that could fool a reader made visible: control characters (an escape sequence can redraw the
+/// line above) and the marks that reorder what is shown. Line ends and tabs stay.
+pub(crate) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || is_invisible(c) => {
+                let _ = write!(out, "\\u{{{:x}}}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Direction overrides and isolates, zero-width characters, and the byte order mark (Unicode TR 36 §2.10).
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The first line of `text`, at most `columns` wide.
+pub(crate) fn one_line(text: &str, columns: usize) -> String {
+    let visible = visible(text);
+    let mut lines = visible.trim().lines();
+    let first = lines.next().unwrap_or_default().replace('\t', " ");
+    let more = lines.next().is_some();
+    shortened(&if more { first + " …" } else { first }, columns)
+}
+
+/// `text` cut to `columns`, with an ellipsis where something is missing.
+pub(crate) fn shortened(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let wide = char_width(c);
+        if used + wide + 1 > columns {
+            break;
+        }
+        used += wide;
+        out.push(c);
+    }
+    out + "…"
+}
+
+/// How many columns a terminal gives `text`.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+fn char_width(c: char) -> usize {
+    unicode_width::UnicodeWidthChar::width(c).unwrap_or(0)
+}
+
+/// `text` and blanks up to `columns`.
+pub(crate) fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// `6 ms`, `4.2 s`, `3 min 20 s`.
+pub(crate) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match duration.as_millis() {
+        millis @ ..1_000 => format!("{millis} ms"),
+        1_000..60_000 => format!("{:.1} s", duration.as_secs_f64()),
+        _ => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+/// `812`, `11.2k`, `1.3M`.
+#[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]
+pub(crate) fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
+        _ => format!("{:.1}M", count as f64 / 1e6),
+    }
+}
+
+/// `1 call`, `2 calls`.
+pub(crate) fn plural(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hides_and_nothing_moves_the_cursor() {
+        assert_eq!(visible("a\u{1b}[2Kb\u{202e}c\r\n\td"), "a\\u{1b}[2Kb\\u{202e}c\\u{d}\n\td");
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(width("工具"), 4);
+        assert_eq!(shortened("工具注册", 5), "工具…");
+        assert_eq!(shortened("short", 5), "short");
+        assert_eq!(one_line("a\tb\nc", 80), "a b …");
+    }
+
+    #[test]
+    fn numbers_are_rounded_for_people() {
+        assert_eq!(duration(Duration::from_micros(900)), "0 ms");
+        assert_eq!(duration(Duration::from_millis(4_240)), "4.2 s");
+        assert_eq!(duration(Duration::from_secs(200)), "3 min 20 s");
+        assert_eq!((tokens(812), tokens(11_240)), ("812".into(), "11.2k".into()));
+    }
+}
