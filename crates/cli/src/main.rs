@@ -27,9 +27,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(said) => {
             // Help and version arrive here too; they are no errors.
-            let exit = if said.use_stderr() { Exit::Usage } else { Exit::Done };
+            if said.use_stderr() {
+                eprintln!("hermes: {}", words::usage(&said.to_string()));
+                return Exit::Usage.into();
+            }
             let _ = said.print();
-            return exit.into();
+            return Exit::Done.into();
         }
     };
     match run(cli) {

@@ -86,6 +86,17 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// What clap says about a command line, in one line.
+pub(crate) fn usage(said: &str) -> String {
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let lines: Vec<&str> = lines.take_while(|line| !line.starts_with("Usage:")).collect();
+    // Clap puts the missing arguments on lines of their own, and suggestions behind `tip:`.
+    let details: Vec<&str> = lines.iter().map(|line| line.trim_start_matches("tip: ")).collect();
+    let details = if details.is_empty() { String::new() } else { format!(" {}", details.join("; ")) };
+    format!("{first}{details} (hermes --help)")
+}
+
 /// Why a turn gave less than was asked for, in one line; `None` if it gave everything.
 pub(crate) fn why_partial(reason: &EndReason, refused: u32) -> Option<String> {
     match reason {

@@ -3,11 +3,11 @@
 
 mod setting;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use hermes_core::{
-    Answer, Approval, ApprovalScope, Concern, Effect, Judge, JudgeRequest, Question, ToolCx, Touches, Verdict,
+    Answer, Approval, ApprovalScope, Concern, Effect, JsonMap, Judge, JudgeRequest, Question, ToolCx, Touches, Verdict,
 };
 use hermes_runtime::{ApprovalMode, CallReport, Status, Task};
 use hermes_testkit::{FakeEnvironment, FakeTool, ScriptedPerson};
@@ -18,7 +18,7 @@ const ONCE: Answer = Answer::Approval(Approval::Once);
 const SESSION: Answer = Answer::Approval(Approval::Session);
 const DENY: Answer = Answer::Approval(Approval::Deny);
 
-fn path(arguments: &hermes_core::JsonMap, cx: &ToolCx) -> std::path::PathBuf {
+fn path(arguments: &JsonMap, cx: &ToolCx) -> PathBuf {
     cx.resolve(arguments["path"].as_str().unwrap())
 }
 
@@ -48,7 +48,7 @@ fn person(answers: impl IntoIterator<Item = Answer>) -> Arc<ScriptedPerson> {
 /// The fields of an approval question.
 struct Asked {
     tool: String,
-    cwd: std::path::PathBuf,
+    cwd: PathBuf,
     subject: String,
     explain: Vec<String>,
     scope: String,
@@ -422,6 +422,20 @@ async fn the_question_shows_every_path_and_what_the_tool_says_about_it() {
     assert_eq!(asked.scope, "changing /etc/hosts");
 }
 
+#[tokio::test]
+async fn no_question_is_blank_not_even_one_about_the_directory_itself() {
+    for (path, named) in [("a.txt", "a.txt"), ("/work", "work"), (".", "work"), ("/", "/")] {
+        let (save, person) = (writer("save"), person([]));
+        let setting = Setting::new([&save]).asking(&person);
+        setting.call("save", json!({ "path": path })).await;
+        let asked = only_question(&person);
+        for text in [&asked.subject, &asked.explain[0], &asked.scope] {
+            // A single dot would do for the directory itself; nothing at all would not.
+            assert!(text.contains(named) || text.ends_with('.'), "{path}: {text:?} names nothing");
+        }
+    }
+}
+
 impl Setting {
     fn inside_of(self, cwd: &str) -> Self {
         self.environment.change_directory(cwd);
@@ -429,26 +443,33 @@ impl Setting {
     }
 }
 
+/// What a judge was shown.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    arguments: Value,
+    touches: Touches,
+    cwd: PathBuf,
+    own_folders: Vec<PathBuf>,
+}
+
 /// Keeps what it was shown and allows it.
-#[derive(Default)]
-struct Witness(std::sync::Mutex<Vec<(Value, Touches, std::path::PathBuf, Vec<std::path::PathBuf>)>>);
+struct Witness(Mutex<Vec<Seen>>);
 
 impl Judge for &'static Witness {
     fn judge(&self, request: &JudgeRequest<'_>) -> Verdict {
-        let seen = (
-            Value::Object(request.arguments.clone()),
-            request.touches.clone(),
-            request.cwd.to_owned(),
-            request.own_folders.to_vec(),
-        );
-        self.0.lock().unwrap().push(seen);
+        self.0.lock().unwrap().push(Seen {
+            arguments: Value::Object(request.arguments.clone()),
+            touches: request.touches.clone(),
+            cwd: request.cwd.to_owned(),
+            own_folders: request.own_folders.to_vec(),
+        });
         Verdict::Allow
     }
 }
 
 #[tokio::test]
 async fn the_judge_sees_the_arguments_that_will_run_and_the_directory_of_this_moment() {
-    static WITNESS: Witness = Witness(std::sync::Mutex::new(Vec::new()));
+    static WITNESS: Witness = Witness(Mutex::new(Vec::new()));
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
     let tool = FakeTool::new("count").effect(Effect::Read).parameters(schema);
     let count = Arc::new(tool.touching(|_, cx| Touches::reading(cx.resolve("."))));
@@ -456,8 +477,12 @@ async fn the_judge_sees_the_arguments_that_will_run_and_the_directory_of_this_mo
     setting.call("count", json!({ "n": "7" })).await;
     setting.environment.change_directory("/two");
     setting.call("count", json!({ "n": 7 })).await;
-    let own = vec!["/tmp/hermes-fake".into()];
-    let seen = |cwd: &str| (json!({ "n": 7 }), Touches::reading(cwd), cwd.into(), own.clone());
+    let seen = |cwd: &str| Seen {
+        arguments: json!({ "n": 7 }),
+        touches: Touches::reading(cwd),
+        cwd: cwd.into(),
+        own_folders: vec!["/tmp/hermes-fake".into()],
+    };
     assert_eq!(*WITNESS.0.lock().unwrap(), [seen("/one"), seen("/two")]);
     assert_eq!(count.calls()[0].arguments, *json!({ "n": 7 }).as_object().unwrap());
 }

@@ -20,7 +20,7 @@ fn talker(result: ToolResult) -> Arc<FakeTool> {
 
 /// 150,000 characters in lines of a hundred, every one different.
 fn long_text() -> String {
-    let text: String = (0..1_500).map(|n| format!("{n:05} {}\n", "é".repeat(93))).collect();
+    let text = (0..1_500).fold(String::new(), |text, n| text + &format!("{n:05} {}\n", "é".repeat(93)));
     assert_eq!(text.chars().count(), 150_000);
     text
 }
@@ -120,7 +120,7 @@ async fn json_with_many_values_is_stored_in_lines_and_is_still_that_json() {
 
 #[tokio::test]
 async fn a_line_longer_than_read_file_shows_is_broken_and_nothing_is_lost() {
-    let line: String = (0..30_000).map(|n| format!("{n:05}")).collect();
+    let line = (0..30_000).fold(String::new(), |line, n| line + &format!("{n:05}"));
     assert_eq!(line.len(), 150_000);
     let setting = Setting::new([&talker(Ok(ToolOutput::text(format!("short\n{line}\nend\n"))))]);
     let report = setting.call("talk", json!({})).await;

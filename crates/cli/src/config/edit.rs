@@ -19,7 +19,7 @@ pub(crate) fn set(path: &Path, dotted: &str, value: &Value) -> Result<(), Failur
         |what: &str, error: &dyn std::fmt::Display| Failure::new(format!("cannot {what} {}: {error}", path.display()));
     let old = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => String::new(),
         Err(error) => return Err(trouble("read", &error)),
     };
     let new = changed(&old, dotted, value).map_err(|why| trouble("change", &why))?;

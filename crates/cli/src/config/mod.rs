@@ -40,7 +40,8 @@ impl Config {
         let path = path(world);
         match std::fs::read_to_string(&path) {
             Ok(text) => Self::parse(&path, &text, &|name| world.variable(name).map(str::to_owned)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            // A home that cannot hold a file holds none; who wants to write there is told so.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Self::default()),
             Err(error) => Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
         }
     }

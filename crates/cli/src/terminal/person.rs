@@ -43,10 +43,18 @@ impl ScriptedPerson {
 impl Asker for TerminalPerson {
     async fn ask(&self, question: Question, cancel: &CancellationToken) -> Answer {
         let _turn = self.one_at_a_time.lock().await;
-        self.screen.pause();
+        let waited_for = self.screen.pause();
         self.screen.say(&shown(&self.screen, &self.shown_home, &question));
+        let answer = self.answer(&question, cancel).await;
+        self.screen.resume(waited_for);
+        answer
+    }
+}
+
+impl TerminalPerson {
+    async fn answer(&self, question: &Question, cancel: &CancellationToken) -> Answer {
         loop {
-            let prompt = prompt(&question);
+            let prompt = prompt(question);
             let typed = tokio::task::spawn_blocking(move || DefaultEditor::new()?.readline(&prompt)).await;
             let typed = match typed {
                 Ok(Ok(line)) => line,
@@ -59,7 +67,7 @@ impl Asker for TerminalPerson {
             if cancel.is_cancelled() {
                 return Answer::None;
             }
-            match understood(&question, &typed) {
+            match understood(question, &typed) {
                 Some(answer) => return answer,
                 None => self.screen.say("  Please type one of the letters.\n"),
             }
@@ -71,10 +79,11 @@ impl Asker for TerminalPerson {
 impl Asker for ScriptedPerson {
     async fn ask(&self, question: Question, _: &CancellationToken) -> Answer {
         let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        self.screen.pause();
+        let waited_for = self.screen.pause();
         let shown = shown(&self.screen, &self.shown_home, &question);
         let typed = answer.as_deref().map_or_else(|| "(no answer is left in the script)".into(), visible);
         self.screen.say(&format!("{shown}{}{typed}   ← answered by the script\n", prompt(&question)));
+        self.screen.resume(waited_for);
         answer.and_then(|answer| understood(&question, &answer)).unwrap_or(Answer::None)
     }
 }

@@ -107,11 +107,17 @@ impl Screen {
         if self.abilities.colour && !text.is_empty() { format!("\x1b[{style}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// Nothing is waited for any more: a person is asked.
-    pub(crate) fn pause(&self) {
+    /// Takes the sign of life off the screen, because a person is asked now or all is over. Gives what was waited for.
+    pub(crate) fn pause(&self) -> Option<String> {
         let mut state = self.lock();
-        state.waiting = None;
+        let what = state.waiting.take().map(|(what, _)| what);
         self.print(&mut state, "");
+        what
+    }
+
+    /// Goes on waiting for what [`Screen::pause`] gave; the time the person took does not count.
+    pub(crate) fn resume(&self, what: Option<String>) {
+        self.lock().waiting = what.map(|what| (what, Instant::now()));
     }
 
     /// The line under a turn: what is missing, and what it took.

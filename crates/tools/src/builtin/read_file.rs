@@ -9,7 +9,7 @@ use hermes_core::{FileErrorKind, FileKind};
 use crate::prelude::*;
 use crate::support::paths::{shown, similar};
 use crate::support::text::{BOM, Looks, SNIFF_BYTES, file_error, looks};
-use crate::support::words::grouped;
+use crate::support::words::{grouped, plural};
 
 /// How much is read at once.
 const PIECE: u64 = 1024 * 1024;
@@ -46,7 +46,7 @@ pub(super) fn tool() -> impl Tool {
         )
         .example(r#"{"path": "notes.txt", "offset": 9}"#, gives(r#"{"content": "", "total_lines": 3}"#))
         .example(r#"{"path": "note.txt"}"#, fails("no such file"))
-        .example(r#"{"path": "."}"#, fails("is a directory"))
+        .example(r#"{"path": "."}"#, fails("is a directory with 1 name in it"))
         .example(r#"{"path": "/dev/zero"}"#, fails("is a device"))
 }
 
@@ -62,8 +62,11 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
     };
     if stat.kind == FileKind::Directory {
         let names = cx.environment.list(&path).await.unwrap_or_default();
-        let message =
-            format!("read_file: {} is a directory with {} entries; name a file in it", path.display(), names.len());
+        let held = match names.len() {
+            0 => "an empty directory".to_owned(),
+            some => format!("a directory with {} in it", plural(some, "name")),
+        };
+        let message = format!("read_file: {} is {held}; name a file", path.display());
         let first: Vec<String> = names.into_iter().take(50).collect();
         return Err(ToolError::tell(message).with("entries", first));
     }

@@ -1,0 +1,145 @@
+//! A conversation, on a real pseudo-terminal.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Hermes, hermes};
+use rexpect::reader::Options;
+use rexpect::session::{PtySession, spawn_with_options};
+
+/// Longer than anything takes on a busy machine; a test that hangs ends with an error instead.
+const PATIENCE_MS: u64 = 30_000;
+
+fn chat(hermes: &Hermes, script: &[&str]) -> PtySession {
+    let model = hermes.script(script);
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("hermes"));
+    command
+        .args(["--model", &model])
+        .current_dir(hermes.home.work())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", hermes.home.user_home())
+        .env("HERMES_HOME", hermes.home.home())
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1");
+    let options = Options::new().timeout_ms(Some(PATIENCE_MS)).strip_ansi_escape_codes(true);
+    let mut session = spawn_with_options(command, options).unwrap();
+    expect(&mut session, "Type a task, / for commands");
+    expect(&mut session, "› ");
+    session
+}
+
+/// Waits for `text`. rexpect takes each byte for a character, so the text is given to it byte by byte.
+fn expect(session: &mut PtySession, text: &str) -> String {
+    let bytes: String = text.bytes().map(char::from).collect();
+    session.exp_string(&bytes).unwrap()
+}
+
+fn ends_with(session: &PtySession, code: i32) {
+    // The type of the status belongs to rexpect's own version of nix, so it is compared as it prints.
+    let status = format!("{:?}", session.process().wait().unwrap());
+    assert!(status.starts_with("Exited(") && status.ends_with(&format!(", {code})")), "{status}");
+}
+
+#[test]
+fn a_task_is_answered_and_the_conversation_goes_on() {
+    let hermes = hermes();
+    let mut session = chat(
+        &hermes,
+        &[r#"{"text": "Good **day**.", "usage": {"input": 1200, "output": 30}}"#, r#"{"text": "Again."}"#],
+    );
+    session.send_line("hello").unwrap();
+    expect(&mut session, "Good day.");
+    expect(&mut session, "1 request · 0 calls · 1.2k tokens");
+    expect(&mut session, "› ");
+    session.send_line("/tools").unwrap();
+    expect(&mut session, "calculate · clarify");
+    session.send_line("once more").unwrap();
+    expect(&mut session, "Again.");
+    expect(&mut session, "› ");
+    session.send_line("/quit").unwrap();
+    session.exp_eof().unwrap();
+    ends_with(&session, 0);
+    let history = std::fs::read_to_string(hermes.home.home().join("history")).unwrap();
+    assert!(history.contains("hello") && history.contains("once more"), "{history}");
+}
+
+#[test]
+fn an_approval_shows_what_would_happen_and_takes_only_a_clear_answer() {
+    let hermes = hermes();
+    let write = r#"{"calls": [{"name": "write_file", "arguments": {"path": "made.txt", "content": "first line\n"}}]}"#;
+    let mut session = chat(&hermes, &[write, write, r#"{"text": "Both done."}"#]);
+    session.send_line("write it twice").unwrap();
+    expect(&mut session, "The agent wants to use write_file");
+    expect(&mut session, "made.txt");
+    expect(&mut session, "+ first line");
+    expect(&mut session, "[d]eny › ");
+    session.send_line("sure").unwrap();
+    expect(&mut session, "Please type one of the letters.");
+    assert!(!hermes.home.work().join("made.txt").exists());
+    expect(&mut session, "[d]eny › ");
+    session.send_line("s").unwrap();
+    // The session's yes covers the second, identical write: no second question.
+    let between = expect(&mut session, "Both done.");
+    assert!(!between.contains("[d]eny"), "{between}");
+    assert_eq!(hermes.home.read("made.txt"), "first line\n");
+    session.send_control('d').unwrap();
+    session.exp_eof().unwrap();
+    ends_with(&session, 0);
+}
+
+#[test]
+fn ctrl_c_stops_the_turn_kills_the_command_and_twice_leaves() {
+    let hermes = hermes();
+    let mut session = chat(
+        &hermes,
+        &[
+            r#"{"calls": [{"name": "terminal", "arguments": {"command": "echo $$ > pid; sleep 300"}}]}"#,
+            r#"{"text": "Still here."}"#,
+        ],
+    );
+    session.send_line("wait").unwrap();
+    expect(&mut session, "[d]eny › ");
+    session.send_line("o").unwrap();
+    // After a second the screen says what is being waited for.
+    expect(&mut session, "terminal is running");
+    session.send_control('c').unwrap();
+    expect(&mut session, "stopped");
+    expect(&mut session, "› ");
+    let pid = hermes.home.read("pid");
+    let environ = std::path::Path::new("/proc").join(pid.trim()).join("environ");
+    assert!(std::fs::read(environ).unwrap_or_default().is_empty(), "the command survived");
+    session.send_line("are you there?").unwrap();
+    expect(&mut session, "Still here.");
+    expect(&mut session, "› ");
+    session.send_control('c').unwrap();
+    expect(&mut session, "Ctrl-C again leaves.");
+    session.send_control('c').unwrap();
+    session.exp_eof().unwrap();
+    ends_with(&session, 130);
+}
+
+#[test]
+fn a_question_of_the_model_is_answered_by_number_or_words_and_trouble_is_one_line() {
+    let hermes = hermes();
+    let mut session = chat(
+        &hermes,
+        &[
+            r#"{"calls": [{"name": "clarify", "arguments": {"question": "Which port?", "choices": ["80", "8080"]}}]}"#,
+            r#"{"text": "Noted."}"#,
+        ],
+    );
+    session.send_line("set it up").unwrap();
+    expect(&mut session, "Which port?");
+    expect(&mut session, "2. 8080");
+    session.send_line("2").unwrap();
+    expect(&mut session, "Noted.");
+    expect(&mut session, "› ");
+    session.send_line("more").unwrap();
+    expect(&mut session, "the script has only 2 turns");
+    expect(&mut session, "brings your message back");
+    expect(&mut session, "› ");
+    session.send_line("/quit").unwrap();
+    session.exp_eof().unwrap();
+    ends_with(&session, 0);
+}

@@ -1,0 +1,68 @@
+//! The command line itself: version, help, completions, usage errors, the tour.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::hermes;
+
+#[test]
+fn version_help_and_completions_print_and_end_with_0() {
+    let hermes = hermes();
+    assert_eq!(hermes.run(&["--version"]).out, format!("hermes {}\n", env!("CARGO_PKG_VERSION")));
+    let help = hermes.run(&["--help"]);
+    assert!(help.code == 0 && help.out.contains("hermes run \"why does the build fail?\""), "{}", help.out);
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = hermes.run(&["completions", shell]);
+        assert!(ran.code == 0 && ran.out.contains("hermes") && ran.out.contains("definitions"), "{shell}");
+    }
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let hermes = hermes();
+    for command in [
+        &["run"][..],
+        &["tour"],
+        &["doctor"],
+        &["completions"],
+        &["tools", "list"],
+        &["tools", "show"],
+        &["tools", "call"],
+        &["tools", "exec"],
+        &["tools", "definitions"],
+        &["config", "get"],
+        &["config", "set"],
+    ] {
+        let args: Vec<&str> = command.iter().chain(&["--help"]).copied().collect();
+        let ran = hermes.run(&args);
+        assert!(ran.code == 0 && ran.out.contains("Example"), "{command:?}: {}", ran.out);
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_one_line_and_exit_2() {
+    let hermes = hermes();
+    hermes.run(&["nonsense"]).is_refused(2, &["nonsense", "hermes --help"]);
+    hermes.run(&["tools", "lst"]).is_refused(2, &["lst", "list"]);
+    hermes.run(&["run", "--approve", "maybe", "x"]).is_refused(2, &["maybe", "ask, all, none"]);
+    hermes.run(&["run", "--max-turns", "0", "x"]).is_refused(2, &["--max-turns"]);
+    hermes.run(&["config", "set", "agent.max_turns"]).is_refused(2, &["<VALUE>"]);
+    hermes.run(&[]).is_refused(2, &["needs a terminal", "hermes run"]);
+}
+
+#[test]
+fn the_tour_uses_every_tool_says_that_it_is_scripted_and_leaves_nothing() {
+    let hermes = hermes();
+    let ran = hermes.run(&["tour"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+    assert!(ran.out.contains("The model in this tour is scripted"), "{}", ran.out);
+    for tool in ["todo", "search_files", "write_file", "read_file", "patch", "calculate", "clarify", "terminal"] {
+        assert!(ran.out.lines().any(|line| line.split_whitespace().nth(1) == Some(tool)), "{tool}: {}", ran.out);
+    }
+    assert!(ran.out.contains("[o]nce") && ran.out.contains("answered by the script"), "{}", ran.out);
+    assert!(ran.out.contains("there is no tool `list_files`"), "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}'), "colours on something that is no terminal");
+    let folder = ran.out.lines().find_map(|line| line.split("They happen in ").nth(1)).unwrap();
+    let folder = folder.split(',').next().unwrap();
+    assert!(folder.starts_with('/') && !std::path::Path::new(folder).exists(), "{folder}");
+}

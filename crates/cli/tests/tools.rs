@@ -1,0 +1,149 @@
+//! `hermes tools`: the tools without an agent.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Hermes, Ran, hermes};
+use serde_json::{Value, json};
+
+/// Sends lines to `tools exec` and gives the answers.
+fn exec(hermes: &Hermes, args: &[&str], lines: &[Value]) -> Vec<Value> {
+    let input: String = lines.iter().map(|line| line.as_str().map_or(line.to_string(), str::to_owned) + "\n").collect();
+    let all: Vec<&str> = ["tools", "exec"].iter().chain(args).copied().collect();
+    let ran = Ran::from(hermes.command(&all).write_stdin(input).output().unwrap());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    ran.lines()
+}
+
+fn result(answer: &Value) -> Value {
+    serde_json::from_str(answer["result"].as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn the_definitions_are_what_was_reviewed_and_the_same_bytes_every_time() {
+    let hermes = hermes();
+    let first = hermes.run(&["tools", "definitions", "--json"]);
+    let again = hermes.run(&["tools", "definitions", "--platform", "hermes-cli", "--provider", "openai", "--json"]);
+    assert_eq!(first.out, again.out);
+    insta::assert_snapshot!("definitions_hermes_cli_openai", format!("{:#}", first.json()));
+}
+
+#[test]
+fn a_selection_is_strict() {
+    let hermes = hermes();
+    let names = |args: &[&str]| -> Vec<String> {
+        let all: Vec<&str> = ["tools", "definitions", "--json"].iter().chain(args).copied().collect();
+        let json = hermes.run(&all).json();
+        json.as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&["--toolsets", "math,todo"]), ["calculate", "todo"]);
+    assert_eq!(names(&["--toolsets", "math,todo", "--disable", "todo"]), ["calculate"]);
+    assert_eq!(names(&["--toolsets", ""]), [] as [&str; 0]);
+    assert_eq!(names(&["--toolsets", "all", "--disable", "*"]), [] as [&str; 0]);
+    let unknown = hermes.run(&["tools", "definitions", "--toolsets", "termnal"]);
+    unknown.is_refused(2, &["unknown toolset \"termnal\"", "did you mean \"terminal\""]);
+    hermes.run(&["tools", "definitions", "--disable", "nope"]).is_refused(2, &["unknown toolset \"nope\""]);
+    hermes.run(&["tools", "definitions", "--provider", "nobody"]).is_refused(2, &["nobody"]);
+}
+
+#[test]
+fn a_call_prints_what_a_model_would_get() {
+    let hermes = hermes();
+    hermes.home.write("a.txt", "one\ntwo");
+    let ran = hermes.run(&["tools", "call", "read_file", r#"{"path": "a.txt"}"#]);
+    assert_eq!((ran.json()["content"].as_str(), ran.code), (Some("1|one\n2|two"), 0));
+    let ran = hermes.run(&["tools", "call", "read_file", r#"{"path": "b.txt"}"#]);
+    assert_eq!((ran.code, ran.json()["similar_files"].as_array().unwrap().len()), (1, 1));
+    let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "exit 7"}"#, "--approve", "all"]);
+    assert_eq!((ran.json()["exit_code"].as_i64(), ran.code), (Some(7), 0));
+    let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "touch x"}"#]);
+    assert_eq!((ran.json()["status"].as_str(), ran.code), (Some("refused"), 1));
+    assert!(!hermes.home.work().join("x").exists());
+    let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "pwd"}"#, "--approve", "all", "--cwd", "/"]);
+    assert_eq!(ran.json()["output"], "/\n");
+    hermes.run(&["tools", "call", "calculate", "{}", "--cwd", "nowhere"]).is_refused(1, &["nowhere does not exist"]);
+}
+
+#[test]
+fn exec_answers_line_by_line_in_order_and_keeps_state_per_task() {
+    let hermes = hermes();
+    hermes.home.write("sub/f.txt", "deep\n");
+    let answers = exec(
+        &hermes,
+        &["--approve", "all"],
+        &[
+            json!({"id": 1, "task": "a", "tool": "terminal", "args": {"command": "cd sub"}}),
+            json!({"id": "two", "task": "a", "tool": "read_file", "args": {"path": "f.txt"}}),
+            json!({"id": 3, "task": "b", "tool": "read_file", "args": {"path": "f.txt"}}),
+            json!({"id": 4, "task": "a", "tool": "todo", "args": {"todos": [{"id": "1", "content": "x", "status": "pending"}]}}),
+            json!({"id": 5, "task": "a", "tool": "todo"}),
+            json!({"id": 6, "task": "b", "tool": "todo", "args": "{}"}),
+        ],
+    );
+    assert_eq!(
+        answers.iter().map(|a| a["id"].clone()).collect::<Vec<_>>(),
+        [json!(1), json!("two"), json!(3), json!(4), json!(5), json!(6)]
+    );
+    assert_eq!(result(&answers[1])["content"], "1|deep");
+    assert_eq!(answers[2]["ok"], false);
+    assert_eq!(result(&answers[4])["summary"]["total"], 1);
+    assert_eq!(result(&answers[5])["summary"]["total"], 0);
+    assert!(answers.iter().all(|answer| answer["ms"].is_f64()));
+}
+
+#[test]
+fn exec_survives_every_kind_of_broken_line() {
+    let hermes = hermes();
+    let answers = exec(
+        &hermes,
+        &[],
+        &[
+            json!("nonsense"),
+            json!({"id": 1}),
+            json!({"id": 2, "tool": "read_file", "args": "{\"path\": \"a"}),
+            json!({"id": 3, "tool": "read_file", "args": [1]}),
+            json!({"id": 4, "tool": "read_file", "args": 5}),
+            json!({"id": 5, "tool": "nope", "args": {}}),
+            json!({"id": 6, "tool": "calculate", "args": {"expression": "6*7"}}),
+        ],
+    );
+    let errors: Vec<String> =
+        answers[..6].iter().map(|answer| result(answer)["error"].as_str().unwrap().to_owned()).collect();
+    for (error, part) in errors.iter().zip([
+        "not a request",
+        "`tool` is missing",
+        "cut off at byte 11",
+        "a list",
+        "a number",
+        "no tool `nope`",
+    ]) {
+        assert!(error.contains(part), "{error}");
+    }
+    assert_eq!((answers[6]["ok"].as_bool(), result(&answers[6])["result"].as_i64()), (Some(true), Some(42)));
+}
+
+#[test]
+fn list_and_show_speak_to_people_and_to_programs() {
+    let hermes = hermes();
+    let list = hermes.run(&["tools", "list"]);
+    assert!(list.out.contains("patch · read_file · search_files · write_file"), "{}", list.out);
+    assert!(list.out.lines().all(|line| line.chars().count() <= 80), "{}", list.out);
+    let json = hermes.run(&["tools", "list", "--json", "--disable", "terminal"]).json();
+    let terminal = json.as_array().unwrap().iter().find(|tool| tool["name"] == "terminal").unwrap().clone();
+    assert_eq!((&terminal["on"], &terminal["effect"]), (&json!(false), &json!("execute")));
+    let show = hermes.run(&["tools", "show", "ReadFile"]);
+    assert!(show.out.contains("📖 read_file") && show.out.contains("Examples:"), "{}", show.out);
+    assert_eq!(hermes.run(&["tools", "show", "patch", "--json"]).json()["toolset"], "file");
+    hermes.run(&["tools", "show", "reed_file"]).is_refused(1, &["no tool \"reed_file\"", "did you mean \"read_file\""]);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let hermes = hermes();
+    let binary = assert_cmd::cargo::cargo_bin("hermes");
+    let script = format!("{} tools show terminal | head -1; exit ${{PIPESTATUS[1]}}", binary.display());
+    let ran = Ran::from(
+        assert_cmd::Command::new("bash").args(["-c", &script]).env("HERMES_HOME", hermes.home.home()).output().unwrap(),
+    );
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+}
