@@ -299,6 +299,10 @@ impl Turn<'_> {
     async fn summary(&mut self) -> Result<(), ModelError> {
         let of = self.agent.setup.max_requests;
         self.listener.hear(Event::BudgetSpent { of });
+        if matches!(self.agent.messages.last(), Some(Message::User(_))) {
+            // The model has said nothing at all so far, and two messages of the person must not follow one another.
+            self.agent.messages.push(Message::Assistant { text: "[no answer]".into(), calls: Vec::new() });
+        }
         self.agent.messages.push(Message::User(format!(
             "The budget of {of} steps for this task is spent and no tool can be called any more. Say in a few sentences \
              what is done, what is not, and what the next step would be."

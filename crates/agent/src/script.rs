@@ -165,7 +165,7 @@ impl Transport for ScriptTransport {
             Some(Fault::Refused { status, message, retry_after }) => Ok(Response {
                 status: *status,
                 content_type: "application/json".into(),
-                retry_after: retry_after.map(Duration::from_secs_f64),
+                retry_after: retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
                 body: pieces(vec![json!({ "error": { "message": message } }).to_string()]),
             }),
             Some(Fault::Garbage) => Ok(answer(streamed, vec!["data: this is no answer\n\n".into()])),
@@ -180,14 +180,16 @@ impl Transport for ScriptTransport {
     }
 }
 
-/// Half of the events, or half of the only one.
+/// Half of what comes before the end of a stream, or half of the only piece.
 fn cut(events: &mut Vec<String>) {
     if let [only] = events.as_mut_slice() {
         let half = only.len() / 2;
         let half = (0..=half).rev().find(|at| only.is_char_boundary(*at)).unwrap_or(0);
         only.truncate(half);
     } else {
-        events.truncate(events.len() / 2);
+        // The last three say that the turn is finished, what it cost, and that this was all.
+        let content = events.len().saturating_sub(3);
+        events.truncate(content.div_ceil(2));
     }
 }
 

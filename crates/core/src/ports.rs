@@ -49,8 +49,10 @@ pub enum Verdict {
 /// Why a person is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Concern {
-    /// One sentence: what it would do.
+    /// What it would do, in words that follow "it", for example `runs a command`.
     pub reason: String,
+    /// What a person may not see at once from the command or path itself, for example `outside of ~/code`.
+    pub note: Option<String>,
     /// What "yes, for this session" would cover.
     pub scope: ApprovalScope,
 }

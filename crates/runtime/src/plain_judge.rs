@@ -35,6 +35,7 @@ fn concern(request: &JudgeRequest<'_>) -> Concern {
         let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd).display();
         return Concern {
             reason: "runs a command".into(),
+            note: None,
             scope: ApprovalScope {
                 key: format!("{tool}\0{cwd}\0{command}"),
                 words: format!("exactly this command in {cwd}"),
@@ -45,6 +46,7 @@ fn concern(request: &JudgeRequest<'_>) -> Concern {
         let paths = Paths::of(&request.touches.writes, request.cwd);
         return Concern {
             reason: format!("changes {}", paths.shown),
+            note: paths.outside,
             scope: ApprovalScope { key: format!("write\0{}", paths.key), words: format!("changing {}", paths.shown) },
         };
     }
@@ -52,6 +54,7 @@ fn concern(request: &JudgeRequest<'_>) -> Concern {
         let paths = Paths::of(&request.touches.reads, request.cwd);
         return Concern {
             reason: format!("reads {}, outside of {}", paths.shown, request.cwd.display()),
+            note: paths.outside,
             scope: ApprovalScope { key: format!("read\0{}", paths.key), words: format!("reading {}", paths.shown) },
         };
     }
@@ -59,6 +62,7 @@ fn concern(request: &JudgeRequest<'_>) -> Concern {
     let arguments = serde_json::Value::Object(request.arguments.clone());
     Concern {
         reason: format!("calls {tool}"),
+        note: None,
         scope: ApprovalScope { key: format!("{tool}\0{arguments}"), words: "exactly this call".into() },
     }
 }
@@ -67,6 +71,8 @@ fn concern(request: &JudgeRequest<'_>) -> Concern {
 struct Paths {
     key: String,
     shown: String,
+    /// Set if one of them lies outside of the session's directory.
+    outside: Option<String>,
 }
 
 impl Paths {
@@ -78,6 +84,8 @@ impl Paths {
             // A path cannot contain a NUL byte, so no two lists share a key.
             key: joined(&|path| path.display().to_string(), "\0"),
             shown: joined(&|path| path.strip_prefix(cwd).unwrap_or(path).display().to_string(), ", "),
+            outside: (!paths.iter().all(|path| path.starts_with(cwd)))
+                .then(|| format!("this is outside of {}", cwd.display())),
         }
     }
 }

@@ -374,7 +374,7 @@ struct NeverTwice;
 impl Judge for NeverTwice {
     fn judge(&self, _: &JudgeRequest<'_>) -> Verdict {
         let scope = ApprovalScope { key: String::new(), words: "nothing more".into() };
-        Verdict::Ask(Concern { reason: "is special".into(), scope })
+        Verdict::Ask(Concern { reason: "is special".into(), note: None, scope })
     }
 }
 

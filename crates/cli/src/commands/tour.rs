@@ -40,8 +40,9 @@ pub(crate) async fn run(world: &World) -> Result<Exit, Failure> {
     let mut agent = session::agent(world, &config, &args, &chosen, Some(asker)).await?;
     let answering = if with_terminal { "you answer its questions" } else { "its questions are answered by the script" };
     screen.say(&format!(
-        "A tour of Hermes {}\n\nThe model in this tour is scripted: what it says was written beforehand, and {answering}.\n\
-         Every tool call is real. They happen in {}, which is removed at the end.\n\n› {TASK}\n\n",
+        "A tour of Hermes {}\n\nThe model in this tour is scripted: what it says was written beforehand, and\n\
+         {answering}. Every tool call is real. They happen in\n\
+         {}, which is removed at the end.\n\n› {TASK}\n\n",
         env!("CARGO_PKG_VERSION"),
         scratch.path().display()
     ));
@@ -55,8 +56,10 @@ pub(crate) async fn run(world: &World) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     }
     screen.say(
-        "\nNext:\n  export OPENROUTER_API_KEY=…  (or start Ollama), then  hermes run \"what is in this folder?\"\n  \
-         hermes tools list            the tools you just saw\n  hermes doctor                is everything in place?\n",
+        "\nNext:\n  export OPENROUTER_API_KEY=…               a model, or start Ollama\n  \
+         hermes run \"what is in this folder?\"     one task\n  \
+         hermes tools list                         the tools you just saw\n  \
+         hermes doctor                             is everything in place?\n",
     );
     Ok(Exit::Done)
 }

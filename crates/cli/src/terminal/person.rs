@@ -9,7 +9,7 @@ use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
 use super::screen::Screen;
-use super::text::{one_line, visible};
+use super::text::{folded, one_line, visible};
 use crate::world::World;
 
 /// Asks at the terminal, one question at a time.
@@ -54,7 +54,7 @@ impl Asker for TerminalPerson {
 impl TerminalPerson {
     async fn answer(&self, question: &Question, cancel: &CancellationToken) -> Answer {
         loop {
-            let prompt = prompt(question);
+            let prompt = prompt(question, self.screen.columns());
             let typed = tokio::task::spawn_blocking(move || DefaultEditor::new()?.readline(&prompt)).await;
             let typed = match typed {
                 Ok(Ok(line)) => line,
@@ -82,7 +82,8 @@ impl Asker for ScriptedPerson {
         let waited_for = self.screen.pause();
         let shown = shown(&self.screen, &self.shown_home, &question);
         let typed = answer.as_deref().map_or_else(|| "(no answer is left in the script)".into(), visible);
-        self.screen.say(&format!("{shown}{}{typed}   ← answered by the script\n", prompt(&question)));
+        self.screen
+            .say(&format!("{shown}{}{typed}   ← answered by the script\n", prompt(&question, self.screen.columns())));
         self.screen.resume(waited_for);
         answer.and_then(|answer| understood(&question, &answer)).unwrap_or(Answer::None)
     }
@@ -101,12 +102,15 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
             let mark = screen.styled("33", "⚠");
             let mut text = format!("\n  {mark}  The agent wants to use {tool}, in {}:\n\n", one_line(&place, columns));
             // Nothing of what will run is left out or reworded here.
-            for line in visible(subject).lines() {
-                text += &format!("     {}\n", screen.styled("1", line));
+            for line in visible(subject).lines().flat_map(|line| folded(line, columns - 6)) {
+                text += &format!("     {}\n", screen.styled("1", &line));
             }
             text.push('\n');
             for line in explain {
                 text += &format!("     {}\n", one_line(line, columns - 6));
+            }
+            if !explain.is_empty() {
+                text.push('\n');
             }
             text
         }
@@ -120,9 +124,12 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
     }
 }
 
-fn prompt(question: &Question) -> String {
+fn prompt(question: &Question, columns: usize) -> String {
     match question {
-        Question::Approval { scope, .. } => format!("  [o]nce  [s]ession: {}  [d]eny › ", one_line(scope, 60)),
+        Question::Approval { scope, .. } => {
+            let scope = one_line(scope, columns.saturating_sub("  [o]nce  [s]ession:   [d]eny › o ".len()));
+            format!("  [o]nce  [s]ession: {scope}  [d]eny › ")
+        }
         Question::Clarify { choices, .. } if choices.is_empty() => "  › ".into(),
         Question::Clarify { .. } => "  number or your own words › ".into(),
     }

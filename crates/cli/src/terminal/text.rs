@@ -51,6 +51,24 @@ pub(crate) fn shortened(text: &str, columns: usize) -> String {
     out + "…"
 }
 
+/// `line` in pieces of at most `columns`, broken where it happens to be: not one character is left out or added.
+pub(crate) fn folded(line: &str, columns: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for c in line.chars() {
+        let wide = char_width(c);
+        if used + wide > columns {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += wide;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
+}
+
 /// How many columns a terminal gives `text`.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
@@ -105,6 +123,15 @@ mod tests {
         assert_eq!(shortened("工具注册", 5), "工具…");
         assert_eq!(shortened("short", 5), "short");
         assert_eq!(one_line("a\tb\nc", 80), "a b …");
+    }
+
+    #[test]
+    fn folding_keeps_every_character() {
+        let line = "rm -rf 工具 && echo done";
+        let pieces = folded(line, 7);
+        assert!(pieces.len() > 2 && pieces.iter().all(|piece| width(piece) <= 7));
+        assert_eq!(pieces.concat(), line);
+        assert_eq!(folded("", 7), [""]);
     }
 
     #[test]

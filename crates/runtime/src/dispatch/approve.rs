@@ -4,6 +4,7 @@
 //! could be about a different directory. A path that cannot be resolved asks.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use hermes_core::{
@@ -27,23 +28,33 @@ impl Step for Approve {
         let task = call.scope.task;
         let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
         let environment = &*task.environment;
+        let mut links = Vec::new();
         let verdict = match resolved(environment, &stated).await {
-            Ok((touches, cwd, scratch)) => call.judge.judge(&JudgeRequest {
-                spec,
-                arguments: &call.arguments,
-                touches: &touches,
-                cwd: &cwd,
-                own_folders: &[scratch],
-            }),
+            Ok((touches, cwd, scratch)) => {
+                links = where_links_lead(&stated, &touches);
+                call.judge.judge(&JudgeRequest {
+                    spec,
+                    arguments: &call.arguments,
+                    touches: &touches,
+                    cwd: &cwd,
+                    own_folders: &[scratch],
+                })
+            }
             Err(why) => Verdict::Ask(Concern {
                 reason: format!("touches a path that cannot be resolved: {why}"),
+                note: Some(format!("this path cannot be resolved: {why}")),
                 scope: ApprovalScope { key: String::new(), words: "nothing more than this once".into() },
             }),
         };
         let refusal = match verdict {
             Verdict::Allow => None,
             Verdict::Refuse(why) => Some(format!("{why}; nothing was run, and no approval can change that")),
-            Verdict::Ask(concern) => decide(call, &stated, concern).await,
+            Verdict::Ask(concern) => {
+                let began = Instant::now();
+                let refusal = decide(call, &stated, links, concern).await;
+                call.waited += began.elapsed();
+                refusal
+            }
         };
         if let Some(why) = refusal {
             let error = ToolError::tell(format!("{} was not run: {why}", spec.name)).with("status", "refused");
@@ -53,8 +64,8 @@ impl Step for Approve {
 }
 
 /// `None` if the call may run, else why not.
-async fn decide(call: &Call<'_>, stated: &Touches, concern: Concern) -> Option<String> {
-    let Concern { reason, scope } = concern;
+async fn decide(call: &Call<'_>, stated: &Touches, links: Vec<String>, concern: Concern) -> Option<String> {
+    let Concern { reason, note, scope } = concern;
     let task = call.scope.task;
     let named = !scope.key.is_empty();
     match call.scope.approve {
@@ -70,7 +81,7 @@ async fn decide(call: &Call<'_>, stated: &Touches, concern: Concern) -> Option<S
         tool: call.entry.as_ref().map(|entry| entry.tool.spec().name.to_string()).unwrap_or_default(),
         cwd: stated.runs_in.clone().unwrap_or_else(|| task.environment.cwd()),
         subject: subject(call, stated),
-        explain: std::iter::once(reason.clone()).chain(stated.explain.iter().cloned()).collect(),
+        explain: links.into_iter().chain(note).chain(stated.explain.iter().cloned()).collect(),
         scope: scope.words,
     };
     match asker.ask(question, call.scope.cancel).await {
@@ -95,6 +106,18 @@ fn subject(call: &Call<'_>, stated: &Touches) -> String {
     let path = stated.writes.first().or(stated.reads.first()).map(shown);
     let headline = || call.entry.as_ref().map(|entry| entry.tool.headline(&call.arguments)).unwrap_or_default();
     stated.command.clone().or(path).unwrap_or_else(headline)
+}
+
+/// A person who reads the name of a link is told what is behind it.
+fn where_links_lead(stated: &Touches, real: &Touches) -> Vec<String> {
+    let paths = |touches: &Touches| -> Vec<PathBuf> {
+        touches.reads.iter().chain(&touches.writes).chain(&touches.runs_in).cloned().collect()
+    };
+    let pairs = paths(stated).into_iter().zip(paths(real));
+    pairs
+        .filter(|(stated, real)| stated != real)
+        .map(|(stated, real)| format!("{} leads to {}", stated.display(), real.display()))
+        .collect()
 }
 
 async fn resolved(environment: &dyn Environment, stated: &Touches) -> Result<(Touches, PathBuf, PathBuf), String> {

@@ -69,6 +69,8 @@ pub struct Call<'a> {
     pub(crate) judge: &'a dyn Judge,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) deadline: Duration,
+    /// How long a person took to decide.
+    pub(crate) waited: Duration,
     /// The tool, once its name is resolved.
     pub(crate) entry: Option<Arc<Entry>>,
     /// The arguments as far as they are understood.
@@ -128,7 +130,7 @@ pub struct CallReport {
     pub summary: String,
     /// The tool's emoji, if there is such a tool.
     pub emoji: String,
-    /// From entering the chain to leaving it, the wait for a person included.
+    /// From entering the chain to leaving it, without the time a person took to decide.
     pub elapsed: Duration,
     /// Set when the turn must end here.
     pub stop: Option<StopTurn>,
@@ -216,6 +218,7 @@ impl Dispatcher {
             judge: &*self.judge,
             snapshot: &snapshot,
             deadline: self.deadline,
+            waited: Duration::ZERO,
             entry: None,
             arguments: JsonMap::new(),
             outcome: None,
@@ -226,7 +229,8 @@ impl Dispatcher {
                 step.apply(&mut call).await;
             }
         }
-        let report = call.into_report(began.elapsed());
+        let elapsed = began.elapsed().saturating_sub(call.waited);
+        let report = call.into_report(elapsed);
         scope.observer.finished(&report);
         report
     }
