@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use hermes_agent::chat_completions::{Response, Transport, TransportError};
 use hermes_agent::{EndReason, HttpTransport};
-use hermes_core::{Message, ModelErrorKind, ToolOutput};
+use hermes_core::{Effect, Message, ModelErrorKind, ToolOutput};
 use hermes_runtime::Status;
 use hermes_testkit::{Call, FakeTool, ModelServer, Reply, ScriptedPerson, unused_base_url};
 use serde_json::{Value, json};
@@ -131,36 +131,37 @@ async fn check_4_a_command_that_was_cut_off_is_not_run_as_far_as_it_goes() {
 
 #[tokio::test]
 async fn check_5_reads_overlap_the_write_of_the_same_path_comes_after_and_results_keep_their_order() {
-    let path = json!({ "path": "a.txt" });
+    // Real reads are too quick to be caught side by side, so they stand between two calls that wait for one another:
+    // these can only end if all four belong together.
+    let meet = Arc::new(FakeTool::new("meet").effect(Effect::Read).parallel(true).wait_for_others(2));
+    let read = || Call::new("read_file", json!({ "path": "a.txt" }));
     let calls = [
-        Call::new("read_file", path.clone()),
+        Call::new("meet", json!({})),
+        read(),
         Call::new("search_files", json!({ "pattern": "old", "path": "a.txt" })),
-        Call::new("read_file", path.clone()),
+        Call::new("meet", json!({})),
         Call::new("write_file", json!({ "path": "a.txt", "content": "new\n" })),
-        Call::new("read_file", path),
+        read(),
     ];
     let server = ModelServer::start([Reply::calls(calls), Reply::text("ok")]);
-    let mut session = Plan::new().with_file("a.txt", "old\n").with_model(&server);
+    let mut session = Plan::new().with_file("a.txt", "old\n").with_tool(&meet).with_model(&server);
     session.turn("go").await.unwrap();
 
-    let ids: Vec<&str> = session.results().iter().map(|(id, _)| *id).collect();
-    assert_eq!(ids, ["call_1", "call_2", "call_3", "call_4", "call_5"]);
-    assert_eq!(parsed(session.result("call_1"))["content"], "1|old");
-    assert_eq!(parsed(session.result("call_2"))["total_count"], 1);
-    assert_eq!(parsed(session.result("call_3"))["content"], "1|old");
-    assert_eq!(parsed(session.result("call_4"))["bytes_written"], 4);
-    assert_eq!(parsed(session.result("call_5"))["content"], "1|new");
+    let results: Vec<(&str, Value)> = session.results().iter().map(|(id, result)| (*id, parsed(result))).collect();
+    let ids: Vec<&str> = results.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, ["call_1", "call_2", "call_3", "call_4", "call_5", "call_6"]);
+    assert_eq!((&results[0].1, &results[3].1), (&json!({ "ok": true }), &json!({ "ok": true })));
+    assert_eq!(results[1].1["content"], "1|old");
+    assert_eq!(results[2].1["total_count"], 1);
+    assert_eq!(results[4].1["bytes_written"], 4);
+    assert_eq!(results[5].1["content"], "1|new");
 
     let moments = session.heard.moments();
-    let began = |id: &str| moments.iter().position(|moment| *moment == Moment::Started(id.into())).unwrap();
-    let ended =
-        |id: &str| moments.iter().position(|moment| *moment == Moment::Finished(id.into(), Status::Ok)).unwrap();
-    let reads = ["call_1", "call_2", "call_3"];
-    let last_to_begin = reads.map(began).into_iter().max().unwrap();
-    let first_to_end = reads.map(ended).into_iter().min().unwrap();
-    assert!(last_to_begin < first_to_end, "the reads ran one after the other: {moments:?}");
-    assert!(reads.map(ended).into_iter().max().unwrap() < began("call_4"), "{moments:?}");
-    assert!(ended("call_4") < began("call_5"), "{moments:?}");
+    let at = |moment: Moment| moments.iter().position(|heard| *heard == moment).unwrap();
+    let began = |n: u8| at(Moment::Started(format!("call_{n}")));
+    let ended = |n: u8| at(Moment::Finished(format!("call_{n}"), Status::Ok));
+    assert!((1..=4).all(|read| ended(read) < began(5)), "the write began before every read had ended: {moments:?}");
+    assert!(ended(5) < began(6), "{moments:?}");
 }
 
 /// A way to the model that can be pointed at another server between two turns, because what the second server has to

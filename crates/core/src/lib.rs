@@ -26,6 +26,7 @@ pub mod touches;
 pub use call::{RawArguments, ToolCall};
 pub use environment::{
     Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat, Finished, FinishedHow,
+    shown_path,
 };
 pub use message::{Message, Usage};
 pub use name::{InvalidToolName, ToolName};

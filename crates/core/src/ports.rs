@@ -84,7 +84,7 @@ pub enum Question {
         tool: String,
         /// Where it would run.
         cwd: PathBuf,
-        /// The command or path, exactly as it will be used.
+        /// The command exactly as it will run, or every path it is about, one a line.
         subject: String,
         /// Sentences that say what it does.
         explain: Vec<String>,

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::{ApprovalScope, Concern, Effect, Judge, JudgeRequest, Verdict};
+use hermes_core::{ApprovalScope, Concern, Effect, Judge, JudgeRequest, Verdict, shown_path};
 
 /// See the top of this file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,15 +77,16 @@ struct Paths {
 
 impl Paths {
     fn of(paths: &[PathBuf], cwd: &Path) -> Self {
+        let outside: Vec<String> =
+            paths.iter().filter(|path| !path.starts_with(cwd)).map(|path| path.display().to_string()).collect();
         let joined = |text: &dyn Fn(&Path) -> String, between| {
             paths.iter().map(|path| text(path)).collect::<Vec<_>>().join(between)
         };
         Self {
             // A path cannot contain a NUL byte, so no two lists share a key.
             key: joined(&|path| path.display().to_string(), "\0"),
-            shown: joined(&|path| path.strip_prefix(cwd).unwrap_or(path).display().to_string(), ", "),
-            outside: (!paths.iter().all(|path| path.starts_with(cwd)))
-                .then(|| format!("this is outside of {}", cwd.display())),
+            shown: joined(&|path| shown_path(path, cwd), ", "),
+            outside: (!outside.is_empty()).then(|| format!("outside of {}: {}", cwd.display(), outside.join(", "))),
         }
     }
 }

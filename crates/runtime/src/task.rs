@@ -18,6 +18,7 @@ pub struct Task {
     pub limits: Limits,
     scratch: Arc<Scratch>,
     approved: Mutex<HashSet<String>>,
+    result_names: Mutex<HashSet<String>>,
 }
 
 impl Task {
@@ -30,6 +31,7 @@ impl Task {
             limits: Limits::default(),
             scratch: Arc::default(),
             approved: Mutex::default(),
+            result_names: Mutex::default(),
         }
     }
 
@@ -65,6 +67,20 @@ impl Task {
             limits: self.limits,
             cancel: cancel.clone(),
         }
+    }
+
+    /// A file name for the stored result of a call, used for no other result of this task.
+    pub(crate) fn result_name(&self, call_id: &str) -> String {
+        let fits = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let base: String = call_id.chars().map(fits).take(80).collect();
+        let mut used = self.result_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut name = format!("{base}.txt");
+        let mut n = 1;
+        while !used.insert(name.clone()) {
+            n += 1;
+            name = format!("{base}-{n}.txt");
+        }
+        name
     }
 
     /// Remembers that the person allowed exactly this for the rest of the task.

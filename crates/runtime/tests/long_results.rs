@@ -107,6 +107,18 @@ async fn json_around_one_long_text_is_stored_as_that_text() {
 }
 
 #[tokio::test]
+async fn what_stands_beside_the_long_text_is_not_lost() {
+    let result = json!({ "output": long_text(), "exit_code": 3, "error": "killed by the kernel" });
+    let setting = Setting::new([&talker(Ok(result.into()))]);
+    let report = setting.call("talk", json!({})).await;
+    // Here or there, but somewhere: without it the model takes a failure for a success.
+    let everything = format!("{}{}", report.text, stored(&setting, "call"));
+    for fact in ["exit_code", "3", "killed by the kernel"] {
+        assert!(everything.contains(fact), "{fact} is gone: {}", report.text);
+    }
+}
+
+#[tokio::test]
 async fn json_with_many_values_is_stored_in_lines_and_is_still_that_json() {
     let rows: Vec<Value> = (0..5_000).map(|n| json!({ "path": format!("src/{n}.rs"), "line": n })).collect();
     let result = json!({ "total": 5_000, "rows": rows });

@@ -8,6 +8,7 @@ mod setting;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use hermes_core::{Effect, ToolCall};
 use hermes_runtime::{Status, parallel};
@@ -75,7 +76,7 @@ async fn results_come_in_the_order_of_the_calls_even_when_the_first_is_the_slowe
             Ok(json!({ "which": which }).into())
         }
     });
-    let setting = Setting::new([&Arc::new(look)]);
+    let setting = Setting::new([&Arc::new(look)]).with_deadline(Duration::from_secs(30));
     let calls: Vec<ToolCall> =
         ["first", "middle", "last"].iter().map(|which| called(which, "look", &json!({ "which": which }))).collect();
     let reports = setting.call_all(&calls).await;
@@ -99,6 +100,8 @@ async fn a_read_is_never_moved_across_a_write() {
     let save = FakeTool::new("save").effect(Effect::Write).run_async(move |_, _| {
         let content = Arc::clone(&write_to);
         async move {
+            // Longer than a read, so that a read beside it would be done before.
+            give_way().await;
             give_way().await;
             *content.lock().unwrap() = "new".into();
             Ok(json!({}).into())

@@ -19,7 +19,7 @@ use hermes_testkit::FakeTool;
 use serde_json::{Value, json};
 use setting::{Moment, Setting, answer, called, error};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// Says when it is gone.
 #[derive(Default)]
@@ -44,6 +44,13 @@ fn endless() -> (Arc<FakeTool>, Arc<Notify>, Arc<AtomicBool>) {
         }
     });
     (Arc::new(tool), begun, gone)
+}
+
+/// Stops the turn as soon as the tool has begun.
+async fn stop_after(begun: &Notify, setting: &Setting) {
+    // An hour that passes at once where the tool never begins.
+    timeout(Duration::from_secs(3600), begun.notified()).await.expect("the tool begins");
+    setting.cancel.cancel();
 }
 
 fn fine() -> Arc<FakeTool> {
@@ -187,8 +194,7 @@ async fn a_call_that_ignores_the_stop_is_dropped_after_three_seconds() {
     let (endless, begun, gone) = endless();
     let setting = Setting::new([&endless]);
     let stop = async {
-        begun.notified().await;
-        setting.cancel.cancel();
+        stop_after(&begun, &setting).await;
         Instant::now()
     };
     let (report, stopped) = tokio::join!(setting.call("endless", json!({})), stop);
@@ -213,11 +219,7 @@ async fn a_call_that_heeds_the_stop_hands_in_what_it_has_and_counts_as_interrupt
         }
     });
     let setting = Setting::new([&Arc::new(polite)]);
-    let stop = async {
-        begun.notified().await;
-        setting.cancel.cancel();
-    };
-    let (report, ()) = tokio::join!(setting.call("polite", json!({})), stop);
+    let (report, ()) = tokio::join!(setting.call("polite", json!({})), stop_after(&begun, &setting));
     assert_eq!((report.status, report.text.as_str()), (Status::Interrupted, r#"{"done":"half"}"#));
 }
 
@@ -231,11 +233,7 @@ async fn a_stop_in_the_middle_of_a_turn_leaves_no_call_unanswered() {
         called("3", "fine", &json!({})),
         called("4", "nothing_like_it", &json!({})),
     ];
-    let stop = async {
-        begun.notified().await;
-        setting.cancel.cancel();
-    };
-    let (reports, ()) = tokio::join!(setting.call_all(&calls), stop);
+    let (reports, ()) = tokio::join!(setting.call_all(&calls), stop_after(&begun, &setting));
     let statuses: Vec<Status> = reports.iter().map(|report| report.status).collect();
     assert_eq!(statuses, [Status::Ok, Status::Interrupted, Status::NotStarted, Status::NotStarted]);
     assert_eq!(fine.calls().len(), 1);

@@ -131,12 +131,9 @@ impl Transport for HttpTransport {
 
 /// `Retry-After` as a number of seconds; its other form, a date, is not used by model providers (RFC 9110 §10.2.3).
 fn seconds(value: &str) -> Option<Duration> {
-    value
-        .trim()
-        .parse::<f64>()
-        .ok()
-        .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
-        .map(Duration::from_secs_f64)
+    let seconds: f64 = value.trim().parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0)?;
+    // More seconds than a duration can hold are simply too many.
+    Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
 fn network(error: &reqwest::Error) -> TransportError {

@@ -1,6 +1,6 @@
 //! Writing requests: a pure function from a conversation to the body that is sent.
 
-use hermes_core::{Message, ModelRequest, RawArguments, ToolCall};
+use hermes_core::{Message, ModelRequest, RawArguments, ToolCall, ToolName};
 use serde_json::{Map, Value, json};
 
 /// The body of one request. Only documented fields, in a fixed order: providers cache by bytes.
@@ -32,7 +32,7 @@ fn message(message: &Message) -> Value {
             "tool_calls": calls.iter().map(call).collect::<Vec<_>>(),
         }),
         Message::ToolResult { call_id, name, content } => {
-            json!({ "role": "tool", "tool_call_id": call_id, "name": name, "content": content })
+            json!({ "role": "tool", "tool_call_id": call_id, "name": self::name(name), "content": content })
         }
     }
 }
@@ -45,9 +45,14 @@ fn call(call: &ToolCall) -> Value {
     })
 }
 
-/// Providers refuse a history with an empty name.
-fn name(written: &str) -> &str {
-    if written.trim().is_empty() { "invalid_tool_call" } else { written }
+/// Providers check the names of the history too, and one that they do not accept would end the conversation for good.
+/// The model sees the name it really wrote in the error that answers its call.
+fn name(written: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    match written.trim() {
+        "" => "invalid_tool_call".into(),
+        name => name.chars().take(ToolName::MAX_CHARS).map(fits).collect(),
+    }
 }
 
 /// Many providers parse the arguments of the history and refuse the whole request when they are broken. Broken ones are

@@ -9,6 +9,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use hermes_core::{
     Answer, Approval, ApprovalScope, Concern, Environment, JudgeRequest, Question, ToolError, Touches, Verdict,
+    shown_path,
 };
 
 use super::{ApprovalMode, Call, Phase, Status, Step};
@@ -102,10 +103,10 @@ async fn decide(call: &Call<'_>, stated: &Touches, links: Vec<String>, concern: 
 
 fn subject(call: &Call<'_>, stated: &Touches) -> String {
     let cwd = call.scope.task.environment.cwd();
-    let shown = |path: &PathBuf| path.strip_prefix(&cwd).unwrap_or(path).display().to_string();
-    let path = stated.writes.first().or(stated.reads.first()).map(shown);
+    let paths: Vec<String> = stated.writes.iter().chain(&stated.reads).map(|path| shown_path(path, &cwd)).collect();
+    let paths = (!paths.is_empty()).then(|| paths.join("\n"));
     let headline = || call.entry.as_ref().map(|entry| entry.tool.headline(&call.arguments)).unwrap_or_default();
-    stated.command.clone().or(path).unwrap_or_else(headline)
+    stated.command.clone().or(paths).unwrap_or_else(headline)
 }
 
 /// A person who reads the name of a link is told what is behind it.

@@ -33,18 +33,11 @@ impl Step for Cap {
         if chars <= cap {
             return;
         }
-        let (text, what) = readable(&outcome.output.content);
+        let Readable { text, what, beside } = readable(&outcome.output.content);
         let (text, broken) = with_short_lines(&text);
-        let environment = &call.scope.task.environment;
-        let name: String = call
-            .request
-            .id
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
-            .take(80)
-            .collect();
-        let path = environment.scratch().join("results").join(format!("{name}.txt"));
-        let place = match environment.write(&path, text.as_bytes()).await {
+        let task = call.scope.task;
+        let path = task.environment.scratch().join("results").join(task.result_name(&call.request.id));
+        let place = match task.environment.write(&path, text.as_bytes()).await {
             Ok(_) => format!(
                 "{what} stored in {} ({} lines{}). Read it with read_file, offset and limit.",
                 path.display(),
@@ -57,34 +50,40 @@ impl Step for Cap {
         let shown = preview.chars().count();
         call.text = format!(
             "<persisted-output>\nThis result has {chars} characters, more than the {cap} that fit. {place}\n\
-             The first {shown} characters:\n{preview}\n</persisted-output>"
+             {beside}The first {shown} characters:\n{preview}\n</persisted-output>"
         );
     }
 }
 
-/// The long text in `content`, and what to call it.
-fn readable(content: &Content) -> (String, String) {
-    let value = match content {
-        Content::Text(text) => return (text.clone(), "It is".into()),
-        Content::Json(value) => value,
-    };
-    let longest = value
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| value.as_str().map(|text| (key, text)))
-        .max_by_key(|(_, text)| text.len());
-    match longest {
-        Some((key, text)) if json_len(text) * 10 > value.to_string().len() * 9 => {
-            (text.to_owned(), format!("The text of its field `{key}` is"))
-        }
-        _ => (pretty(value), "It is".into()),
-    }
+/// A long result, made readable.
+struct Readable {
+    text: String,
+    /// What to call the text.
+    what: String,
+    /// A line with what stands beside the text, such as an exit code; empty if there is nothing.
+    beside: String,
 }
 
-/// How long `text` is inside JSON, where a line end takes two characters.
-fn json_len(text: &str) -> usize {
-    serde_json::to_string(text).map_or(text.len(), |quoted| quoted.len())
+fn readable(content: &Content) -> Readable {
+    let whole = |text| Readable { text, what: "It is".into(), beside: String::new() };
+    let fields = match content {
+        Content::Text(text) => return whole(text.clone()),
+        Content::Json(Value::Object(fields)) => fields,
+        Content::Json(value) => return whole(pretty(value)),
+    };
+    let texts = fields.iter().filter_map(|(key, value)| value.as_str().map(|text| (key, text)));
+    let Some((key, text)) = texts.max_by_key(|(_, text)| text.len()) else {
+        return whole(pretty(&Value::Object(fields.clone())));
+    };
+    let mut others = fields.clone();
+    others.shift_remove(key);
+    let others = Value::Object(others).to_string();
+    // The rest is repeated in every answer, so it must be short; else everything is stored as JSON.
+    if others.chars().count() > PREVIEW_CHARS / 3 {
+        return whole(pretty(&Value::Object(fields.clone())));
+    }
+    let beside = if fields.len() > 1 { format!("Its other fields: {others}\n") } else { String::new() };
+    Readable { text: text.to_owned(), what: format!("The text of its field `{key}` is"), beside }
 }
 
 fn pretty(value: &Value) -> String {
@@ -123,10 +122,11 @@ mod tests {
 
     #[test]
     fn the_one_long_text_is_stored_without_the_json_around_it() {
-        let (text, what) = readable(&Content::Json(json!({"output": "x\n".repeat(9_000), "exit_code": 0})));
-        assert_eq!((text.lines().count(), what.as_str()), (9_000, "The text of its field `output` is"));
-        let (text, _) = readable(&Content::Json(json!({"matches": vec!["a"; 500]})));
-        assert!(text.lines().count() > 500);
+        let long = readable(&Content::Json(json!({"output": "x\n".repeat(9_000), "exit_code": 3})));
+        assert_eq!((long.text.lines().count(), long.what.as_str()), (9_000, "The text of its field `output` is"));
+        assert_eq!(long.beside, "Its other fields: {\"exit_code\":3}\n");
+        let long = readable(&Content::Json(json!({"path": "p", "matches": vec!["a"; 500]})));
+        assert!(long.text.lines().count() > 500 && long.beside.is_empty());
     }
 
     #[test]

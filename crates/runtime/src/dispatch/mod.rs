@@ -15,10 +15,12 @@ mod validate;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use futures::FutureExt as _;
 use futures::future::join_all;
 use hermes_core::{
     Attachment, CancellationToken, Content, Effect, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolName, ToolOutput,
@@ -225,8 +227,11 @@ impl Dispatcher {
             text: String::new(),
         };
         for step in CHAIN {
-            if step.phase() == Phase::After || call.outcome.is_none() {
-                step.apply(&mut call).await;
+            if step.phase() == Phase::Before && call.outcome.is_some() {
+                continue;
+            }
+            if AssertUnwindSafe(step.apply(&mut call)).catch_unwind().await.is_err() {
+                call.failed_inside();
             }
         }
         let elapsed = began.elapsed().saturating_sub(call.waited);
@@ -287,6 +292,13 @@ impl Call<'_> {
         self.outcome = Some(Outcome { status, output, stop: None });
     }
 
+    /// Tools are other people's code: a panic in one is an error of this call and of nothing else.
+    fn failed_inside(&mut self) {
+        let name = self.entry.as_ref().map_or_else(|| "the runtime".into(), |entry| entry.tool.spec().name.to_string());
+        let error = ToolError::tell(format!("{name} failed inside; this is a bug in it, not in the call"));
+        self.refuse(Status::Error, error);
+    }
+
     fn into_report(self, elapsed: Duration) -> CallReport {
         let spec = self.entry.as_ref().map(|entry| entry.tool.spec());
         // Every path through the chain sets an outcome; a chain without a tool step would be the only exception.
@@ -301,13 +313,18 @@ impl Call<'_> {
             status: outcome.status,
             text: self.text,
             attachments: outcome.output.attachments,
-            headline: self.entry.as_ref().map(|entry| entry.tool.headline(&self.arguments)).unwrap_or_default(),
+            headline: self.entry.as_ref().map(|entry| headline(entry, &self.arguments)).unwrap_or_default(),
             summary: outcome.output.summary.unwrap_or_default(),
             emoji: spec.map(|spec| spec.emoji.clone()).unwrap_or_default(),
             elapsed,
             stop: outcome.stop,
         }
     }
+}
+
+/// The call in a few words; a tool that cannot even say that says nothing.
+fn headline(entry: &Entry, arguments: &JsonMap) -> String {
+    catch_unwind(AssertUnwindSafe(|| entry.tool.headline(arguments))).unwrap_or_default()
 }
 
 impl fmt::Debug for Dispatcher {

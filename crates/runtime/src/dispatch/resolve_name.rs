@@ -24,7 +24,9 @@ impl Step for ResolveName {
         if let Some(entry) = entry {
             call.entry = Some(entry.clone());
         } else {
-            let names: Vec<&str> = visible.iter().map(ToolName::as_str).collect();
+            // A tool that has gone since the list was made is not offered again.
+            let there = |name: &&str| call.snapshot.get(name).is_some();
+            let names: Vec<&str> = visible.iter().map(ToolName::as_str).filter(there).collect();
             call.refuse(Status::UnknownTool, unknown(&call.request.name, &names));
         }
     }

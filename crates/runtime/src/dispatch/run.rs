@@ -1,13 +1,11 @@
 //! Step 6: the tool runs, under a deadline and a way to stop it.
 //!
 //! When the turn is stopped, the tool sees it first and may hand in what it has; after [`PATIENCE`] it is dropped, and
-//! dropping a tool ends whatever it started. A panic inside a tool is an error of that call and of nothing else.
+//! dropping a tool ends whatever it started.
 
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::FutureExt as _;
 use hermes_core::{Content, StopTurn, ToolError, ToolOutput, ToolResult};
 use tokio::time::{sleep, timeout};
 
@@ -34,7 +32,7 @@ impl Step for Run {
             return call.refuse(Status::NotStarted, error.with("status", "not_started"));
         }
         let cx = call.scope.task.context(&call.request.id, cancel);
-        let running = AssertUnwindSafe(entry.tool.call(call.arguments.clone(), cx)).catch_unwind();
+        let running = entry.tool.call(call.arguments.clone(), cx);
         let stopped = async {
             cancel.cancelled().await;
             sleep(PATIENCE).await;
@@ -47,17 +45,12 @@ impl Step for Run {
             }
         };
         match ended {
-            Ok(Ok(result)) => {
+            Ok(result) => {
                 let mut outcome = outcome(result);
                 if cancel.is_cancelled() {
                     outcome.status = Status::Interrupted;
                 }
                 call.outcome = Some(outcome);
-            }
-            Ok(Err(_panic)) => {
-                let error =
-                    ToolError::tell(format!("{name} failed inside; this is a bug in the tool, not in the call"));
-                call.refuse(Status::Error, error);
             }
             Err(_elapsed) => {
                 let seconds = call.deadline.as_secs_f32();

@@ -2,19 +2,11 @@
 
 use std::path::Path;
 
-use hermes_core::ToolCx;
+use hermes_core::{ToolCx, shown_path};
 
 /// `path` relative to the session's directory where it lies below it, else as it is.
 pub(crate) fn shown(cx: &ToolCx, path: &Path) -> String {
-    relative_to(&cx.environment.cwd(), path)
-}
-
-/// `path` relative to `base` where it lies below it, else as it is.
-pub(crate) fn relative_to(base: &Path, path: &Path) -> String {
-    match path.strip_prefix(base) {
-        Ok(inside) if !inside.as_os_str().is_empty() => inside.display().to_string(),
-        _ => path.display().to_string(),
-    }
+    shown_path(path, &cx.environment.cwd())
 }
 
 /// Names beside `path` that look like it, nearest first, as full paths.

@@ -8,11 +8,11 @@ mod engine;
 
 use std::time::{Duration, Instant};
 
-use hermes_core::{FileErrorKind, FileKind, JsonMap};
+use hermes_core::{FileErrorKind, FileKind, JsonMap, shown_path};
 
 use self::engine::{Found, Row, Search, Stop, glob};
 use crate::prelude::*;
-use crate::support::paths::{relative_to, shown, similar};
+use crate::support::paths::{shown, similar};
 use crate::support::text::file_error;
 use crate::support::words::{grouped, plural};
 
@@ -184,14 +184,14 @@ impl Answer {
 fn named(search: &Search, window: &Window, cwd: &std::path::Path) -> Answer {
     let all = search.names();
     let page: Vec<String> =
-        all.iter().skip(window.offset).take(window.limit).map(|path| relative_to(cwd, path)).collect();
+        all.iter().skip(window.offset).take(window.limit).map(|path| shown_path(path, cwd)).collect();
     let counts = (all.len(), page.len());
     Answer::new(search, json!({ "files": page }), counts, window, plural(all.len(), "file"))
 }
 
 fn files(search: &Search, found: &Found, window: &Window, cwd: &std::path::Path) -> Answer {
     let page: Vec<String> =
-        found.files.iter().skip(window.offset).take(window.limit).map(|(path, _)| relative_to(cwd, path)).collect();
+        found.files.iter().skip(window.offset).take(window.limit).map(|(path, _)| shown_path(path, cwd)).collect();
     let counts = (found.files.len(), page.len());
     Answer::new(search, json!({ "files": page }), counts, window, in_words(found))
 }
@@ -202,7 +202,7 @@ fn counts(search: &Search, found: &Found, window: &Window, cwd: &std::path::Path
         .iter()
         .skip(window.offset)
         .take(window.limit)
-        .map(|(path, count)| (relative_to(cwd, path), json!(count)))
+        .map(|(path, count)| (shown_path(path, cwd), json!(count)))
         .collect();
     let (shown, files) = (page.len(), found.files.len());
     let mut answer = Answer::new(search, json!({ "counts": page }), (files, shown), window, in_words(found));
@@ -236,7 +236,7 @@ fn lines(
 }
 
 fn as_object(row: &Row, cwd: &std::path::Path) -> Value {
-    let mut object = json!({ "path": relative_to(cwd, &row.path), "line": row.line, "content": row.text });
+    let mut object = json!({ "path": shown_path(&row.path, cwd), "line": row.line, "content": row.text });
     if !row.is_match {
         object["context"] = json!(true);
     }
@@ -248,7 +248,7 @@ fn as_text(rows: &[Row], cwd: &std::path::Path) -> String {
     let mut current = None;
     for row in rows {
         if current != Some(&row.path) {
-            out += &relative_to(cwd, &row.path);
+            out += &shown_path(&row.path, cwd);
             out.push('\n');
             current = Some(&row.path);
         }
