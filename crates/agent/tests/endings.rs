@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hermes_agent::EndReason;
+use hermes_agent::{EndReason, Event, Retry};
 use hermes_core::{Answer, Approval, Asker, CancellationToken, Effect, Message, ModelErrorKind, Question};
 use hermes_core::{StopTurn, ToolError};
 use hermes_runtime::Status;
@@ -161,6 +161,23 @@ async fn a_stop_while_the_model_is_silent_ends_the_turn_at_once() {
         assert!(last_words(&session).contains("stopped"), "{}", last_words(&session));
         assert_goes_on(&mut session, &server).await;
     }
+}
+
+#[tokio::test]
+async fn a_stop_during_the_wait_for_another_attempt_ends_the_turn_at_once() {
+    let server = ModelServer::start([Reply::status(503, "{}"), still_here()]);
+    let cancel = CancellationToken::new();
+    let stop = cancel.clone();
+    let stop_at_the_wait = move |event: &Event<'_>| {
+        if matches!(event, Event::Restart { .. }) {
+            stop.cancel();
+        }
+    };
+    let a_minute = Retry { attempts: 3, base: Duration::from_secs(60) };
+    let mut session = Plan::new().with_retry(a_minute).reacting(stop_at_the_wait).with_model(&server);
+    let end = session.turn_until("hello?", &cancel).await.unwrap();
+    assert_eq!((end.reason, server.requests().len()), (EndReason::Cancelled, 1));
+    assert_goes_on(&mut session, &server).await;
 }
 
 #[tokio::test]

@@ -423,6 +423,22 @@ async fn the_question_shows_every_path_and_what_the_tool_says_about_it() {
 }
 
 #[tokio::test]
+async fn the_question_names_every_path_that_would_be_touched() {
+    let tool = FakeTool::new("move").effect(Effect::Write).touching(|_, _| Touches {
+        writes: vec!["/work/there.txt".into(), "/srv/elsewhere.txt".into()],
+        ..Touches::reading("/work/here.txt")
+    });
+    let (tool, person) = (Arc::new(tool), person([]));
+    let setting = Setting::new([&tool]).asking(&person);
+    setting.call("move", json!({})).await;
+    let asked = only_question(&person);
+    for path in ["there.txt", "/srv/elsewhere.txt"] {
+        assert!(asked.subject.contains(path), "{path}: {}", asked.subject);
+        assert!(asked.scope.contains(path), "{path}: {}", asked.scope);
+    }
+}
+
+#[tokio::test]
 async fn no_question_is_blank_not_even_one_about_the_directory_itself() {
     for (path, named) in [("a.txt", "a.txt"), ("/work", "work"), (".", "work"), ("/", "/")] {
         let (save, person) = (writer("save"), person([]));

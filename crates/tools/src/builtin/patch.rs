@@ -12,6 +12,9 @@ use crate::support::words::{excerpt, plural};
 /// How many places are named when the old text is not unique.
 const MOST_PLACES: usize = 10;
 
+/// Longer lines of a diff are cut for the eye; the file is not.
+const LONGEST_DIFF_LINE: usize = 500;
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
@@ -128,7 +131,15 @@ fn diff(name: &str, before: &str, after: &str) -> String {
     let strip = |text: &str| text.strip_prefix(BOM).unwrap_or(text).to_owned();
     let (before, after) = (strip(before), strip(after));
     let diff = similar::TextDiff::from_lines(&before, &after);
-    diff.unified_diff().header(&format!("a/{name}"), &format!("b/{name}")).to_string()
+    let whole = diff.unified_diff().header(&format!("a/{name}"), &format!("b/{name}")).to_string();
+    let mut shown = String::with_capacity(whole.len().min(64 * 1024));
+    for line in whole.split_inclusive('\n') {
+        match line.char_indices().nth(LONGEST_DIFF_LINE) {
+            Some((at, _)) => shown.extend([&line[..at], "… [line shortened]\n"]),
+            None => shown.push_str(line),
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -141,6 +152,13 @@ mod tests {
         assert_eq!(ends("a\r\nb\r\n"), "c\r\nd");
         assert_eq!(ends("a\r\nb\nx\n"), "c\nd");
         assert_eq!(ends("a\nb\n"), "c\nd");
+    }
+
+    #[test]
+    fn a_diff_of_a_huge_line_stays_small() {
+        let long = "x".repeat(100_000);
+        let shown = diff("f", &format!("{long}a\n"), &format!("{long}b\n"));
+        assert!(shown.len() < 2_000 && shown.contains("line shortened"), "{}", shown.len());
     }
 
     #[test]

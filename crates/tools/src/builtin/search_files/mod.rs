@@ -82,6 +82,7 @@ pub(super) fn tool() -> impl Tool {
         .example(r#"{"pattern": "*.txt", "target": "files"}"#, gives(r#"{"total_count": 1, "files": ["notes.txt"]}"#))
         .example(r#"{"pattern": "o", "output_mode": "count"}"#, gives(r#"{"counts": {"notes.txt": 2}}"#))
         .example(r#"{"pattern": "nothing like it"}"#, gives(r#"{"total_count": 0, "truncated": false}"#))
+        .example(r#"{"pattern": ""}"#, fails("the pattern is empty"))
         .example(r#"{"pattern": "("}"#, fails("not a regular expression"))
         .example(r#"{"pattern": "x", "path": "note.txt"}"#, fails("no such file"))
 }
@@ -90,6 +91,9 @@ async fn search_files(args: Args, cx: ToolCx) -> ToolResult {
     let refused = |why: String| ToolError::tell(format!("search_files: {why}")).with("total_count", 0);
     if !cx.environment.shares_our_files() {
         return Err(refused(format!("not possible on the {} backend yet; use terminal", cx.environment.backend())));
+    }
+    if args.pattern.is_empty() {
+        return Err(refused("the pattern is empty, which would match everything; say what to look for".into()));
     }
     let root = cx.resolve(args.path.as_deref().unwrap_or("."));
     let stat = match cx.environment.stat(&root).await {
