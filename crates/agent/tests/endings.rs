@@ -93,6 +93,16 @@ async fn an_empty_answer_that_spends_the_budget_leaves_a_conversation_that_alter
 }
 
 #[tokio::test]
+async fn an_error_after_nothing_but_silence_takes_the_message_back_too() {
+    let server = ModelServer::start([Reply::text(""), Reply::status(400, "{}"), still_here()]);
+    let mut session = Plan::new().with_budget(1).with_model(&server);
+    assert_eq!(session.turn("work").await.unwrap_err().kind, ModelErrorKind::Rejected);
+    // Neither a call nor a word: nothing happened, and the message can be sent again.
+    assert_eq!(session.agent.messages().len(), 1, "{:#?}", session.agent.messages());
+    assert_goes_on(&mut session, &server).await;
+}
+
+#[tokio::test]
 async fn a_summary_that_says_nothing_still_closes_the_turn() {
     let server = ModelServer::start([Reply::calls([todo()]), Reply::text(""), still_here()]);
     let mut session = Plan::new().with_budget(1).with_model(&server);

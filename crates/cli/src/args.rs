@@ -242,12 +242,12 @@ pub(crate) enum ConfigVerb {
     },
     /// Set one value; comments in the file stay.
     #[command(
-        after_help = "Examples:\n  hermes config set model.base_url http://127.0.0.1:11434/v1\n  hermes config set agent.disabled_toolsets '[terminal]'"
+        after_help = "Examples:\n  hermes config set model.base_url http://127.0.0.1:11434/v1\n  hermes config set agent.disabled_toolsets '[terminal]'\n  hermes config set model.api_key -"
     )]
     Set {
         /// For example agent.max_turns.
         key: String,
-        /// The value, as YAML.
+        /// The value, as YAML; `-` reads it from standard input, so that a secret stays out of the shell's history.
         value: String,
     },
 }

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Cli, Command};
+use crate::terminal::signals::Terminal;
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -39,7 +40,8 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) => {
             if !failure.message.is_empty() {
-                eprintln!("hermes: {}", failure.message);
+                // The message may quote a server or a file.
+                eprintln!("hermes: {}", terminal::text::visible(&failure.message));
             }
             failure.exit.into()
         }
@@ -72,8 +74,10 @@ fn with_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exi
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+    let terminal = Terminal::remember();
     let done = runtime.block_on(work);
-    // A thread that still waits for a key press must not keep the process alive.
+    // A thread that still waits for a key press must not keep the process alive, nor the terminal in its hands.
     runtime.shutdown_background();
+    terminal.restore();
     done
 }

@@ -120,6 +120,22 @@ fn ctrl_c_stops_the_turn_kills_the_command_and_twice_leaves() {
 }
 
 #[test]
+fn a_request_to_end_is_heard_at_the_prompt_too() {
+    let hermes = hermes();
+    let call = r#"{"calls": [{"name": "terminal", "arguments": {"command": "echo $PPID > ours"}}]}"#;
+    let mut session = chat(&hermes, &[call, r#"{"text": "Done."}"#]);
+    session.send_line("who are you?").unwrap();
+    expect(&mut session, "[d]eny › ");
+    session.send_line("o").unwrap();
+    expect(&mut session, "Done.");
+    expect(&mut session, "› ");
+    let pid = hermes.home.read("ours").trim().parse().unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGTERM).unwrap();
+    session.exp_eof().unwrap();
+    ends_with(&session, 130);
+}
+
+#[test]
 fn a_question_of_the_model_is_answered_by_number_or_words_and_trouble_is_one_line() {
     let hermes = hermes();
     let mut session = chat(

@@ -36,6 +36,9 @@ fn path_get_and_set_agree_and_comments_stay() {
 fn a_secret_is_never_printed() {
     let hermes = hermes();
     let set = hermes.run(&["config", "set", "model.api_key", "sk-very-secret"]);
+    let piped =
+        hermes.command(&["config", "set", "model.api_key", "-"]).write_stdin("sk-very-secret\n").output().unwrap();
+    assert_eq!(Ran::from(piped).code, 0);
     let get = hermes.run(&["config", "get", "model.api_key"]);
     let all = hermes.run(&["config", "get"]);
     for ran in [set, get, all] {

@@ -55,14 +55,6 @@ pub trait Environment: Send + Sync {
     async fn close(&self);
 }
 
-/// `path` as people and models like to see it: relative to `base` where it lies below it, else as it is.
-pub fn shown_path(path: &Path, base: &Path) -> String {
-    match path.strip_prefix(base) {
-        Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),
-        _ => path.display().to_string(),
-    }
-}
-
 /// A command to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {

@@ -20,13 +20,13 @@ pub mod name;
 pub mod output;
 pub mod ports;
 pub mod spec;
+pub mod text;
 pub mod tool;
 pub mod touches;
 
 pub use call::{RawArguments, ToolCall};
 pub use environment::{
     Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat, Finished, FinishedHow,
-    shown_path,
 };
 pub use message::{Message, Usage};
 pub use name::{InvalidToolName, ToolName};
@@ -36,6 +36,7 @@ pub use ports::{
     ModelErrorKind, ModelReply, ModelRequest, Question, TodoItem, TodoStatus, Todos, Verdict,
 };
 pub use spec::{Effect, ToolSpec};
+pub use text::{grouped, shown_path};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{Availability, Example, Expected, Limits, Scratch, Tool, ToolCx, ToolSource};
 pub use touches::Touches;

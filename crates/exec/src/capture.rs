@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use hermes_core::grouped;
+
 /// Collects bytes up to a cap.
 #[derive(Debug)]
 pub struct Capture {
@@ -83,19 +85,6 @@ fn whole_chars_end(bytes: &[u8]) -> usize {
 /// Where the first whole character of `bytes` starts, if they are UTF-8 that was cut at the start.
 fn whole_chars_start(bytes: &[u8]) -> usize {
     bytes.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count()
-}
-
-/// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -89,8 +89,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
             .map_err(|errno| failed(io::Error::from(errno)))?;
     }
     let folder = target.parent().unwrap_or(Path::new("/"));
-    let folder_is_new = !folder.exists();
-    fs::create_dir_all(folder).map_err(failed)?;
+    let new_folders = NewFolders::make(folder).map_err(failed)?;
     let mut temporary = tempfile::Builder::new()
         .prefix(".hermes-")
         .permissions(Permissions::from_mode(0o666))
@@ -106,7 +105,34 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     temporary.persist(&target).map_err(|error| failed(error.error))?;
     // The rename itself is on disk only once the folder is.
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-    Ok(folder_is_new)
+    Ok(new_folders.keep())
+}
+
+/// The folders that had to be made for a file. Unless they are kept, they go again: an error leaves nothing behind.
+struct NewFolders(Vec<PathBuf>);
+
+impl NewFolders {
+    fn make(folder: &Path) -> io::Result<Self> {
+        let missing = folder.ancestors().take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect();
+        // Made or not, whatever of them exists at the end is taken away again.
+        let new = Self(missing);
+        fs::create_dir_all(folder)?;
+        Ok(new)
+    }
+
+    /// Keeps them and says whether there were any.
+    fn keep(mut self) -> bool {
+        !std::mem::take(&mut self.0).is_empty()
+    }
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        // Deepest first; a folder that somebody else uses by now is not empty and stays.
+        for folder in &self.0 {
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }
 
 /// See [`hermes_core::Environment::list`].

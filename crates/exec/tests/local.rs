@@ -220,6 +220,14 @@ async fn a_new_file_gets_its_folders_and_the_umask() {
 }
 
 #[tokio::test]
+async fn a_write_that_fails_leaves_no_folders_behind() {
+    let here = here();
+    let error = here.environment.write(&here.path("a/b").join("n".repeat(300)), b"x").await.unwrap_err();
+    assert_eq!(error.kind, FileErrorKind::Other, "{error}");
+    assert_eq!(here.environment.list(&here.path("")).await.unwrap(), [] as [&str; 0]);
+}
+
+#[tokio::test]
 async fn a_dangling_link_is_written_where_it_leads_and_a_circle_is_refused() {
     let here = here();
     symlink("deep/target", here.path("link")).unwrap();

@@ -119,6 +119,17 @@ async fn what_stands_beside_the_long_text_is_not_lost() {
 }
 
 #[tokio::test]
+async fn where_much_stands_beside_the_long_text_the_whole_json_is_stored() {
+    let result = json!({ "output": long_text(), "warnings": vec!["w".repeat(100); 20] });
+    let setting = Setting::new([&talker(Ok(result.clone().into()))]);
+    let report = setting.call("talk", json!({})).await;
+    let stored = stored(&setting, "call").replace('\n', "");
+    // Long lines are broken inside the JSON too, so it is compared without its line ends.
+    assert_eq!(stored, serde_json::to_string_pretty(&result).unwrap().replace('\n', ""));
+    assert!(report.text.chars().count() < 2_500, "{} characters", report.text.chars().count());
+}
+
+#[tokio::test]
 async fn json_with_many_values_is_stored_in_lines_and_is_still_that_json() {
     let rows: Vec<Value> = (0..5_000).map(|n| json!({ "path": format!("src/{n}.rs"), "line": n })).collect();
     let result = json!({ "total": 5_000, "rows": rows });

@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hermes_core::{
-    Answer, Approval, Asker, CancellationToken, Effect, Question, StopTurn, ToolError, ToolOutput, ToolResult, Touches,
+    Answer, Approval, Asker, CancellationToken, Effect, JsonMap, Question, StopTurn, Tool, ToolCx, ToolError,
+    ToolOutput, ToolResult, ToolSpec, Touches,
 };
 use hermes_runtime::{Dispatcher, Status};
 use hermes_testkit::FakeTool;
 use serde_json::{Value, json};
-use setting::{Moment, Setting, answer, called, error};
+use setting::{Moment, Setting, answer, called, error, register};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -110,6 +111,39 @@ async fn a_panic_while_a_tool_says_what_it_touches_is_an_error_too_and_nothing_r
     let report = setting.call("bomb", json!({})).await;
     assert_eq!(report.status, Status::Error);
     assert!(bomb.calls().is_empty(), "what a call would do is unknown, so it is not done");
+}
+
+/// Cannot say in a few words what it does.
+struct Tongue(ToolSpec);
+
+#[async_trait]
+impl Tool for Tongue {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn touches(&self, _: &JsonMap, _: &ToolCx) -> Touches {
+        Touches::nothing()
+    }
+
+    fn headline(&self, _: &JsonMap) -> String {
+        panic!("boom")
+    }
+
+    async fn call(&self, _: JsonMap, _: ToolCx) -> ToolResult {
+        Ok(json!({ "done": true }).into())
+    }
+}
+
+#[tokio::test]
+async fn a_panic_over_the_headline_costs_the_headline_and_not_the_answer() {
+    let tongue = Arc::new(Tongue(FakeTool::new("tongue").spec().clone()));
+    let mut setting = Setting::new([&fine()]);
+    setting.visible.insert(tongue.spec().name.clone());
+    register(&setting.registry, "tongue", vec![tongue]).unwrap();
+    let report = setting.call("tongue", json!({})).await;
+    assert_eq!((report.status, report.text.as_str()), (Status::Ok, r#"{"done":true}"#));
+    assert_eq!(report.headline, "");
 }
 
 // --------------------------------------------------------------------------------------------------------- deadlines

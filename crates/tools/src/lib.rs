@@ -1,8 +1,8 @@
 //! The built-in tools, one file each.
 //!
-//! A tool is a file in `src/builtin/`; nothing else has to change. The build script finds the files that register a
-//! tool, declares them as modules and sorts the table; two tools of one name do not compile. `builtin/calculate.rs` is
-//! the page to copy.
+//! A tool is a file in `src/builtin/`; nothing else has to change. Every file there is a module, the build script finds
+//! those that register a tool and writes the sorted table; two tools of one name do not compile. `builtin/calculate.rs`
+//! is the page to copy.
 //!
 //! What this crate refuses to do: know how calls are dispatched, how commands are run or who approves them. A tool asks
 //! the ports in its [`hermes_core::ToolCx`], and nothing else.
@@ -17,7 +17,9 @@ use std::sync::Arc;
 use hermes_core::{Tool, ToolSource};
 
 mod builtin {
-    //! Written by the build script: a `mod` a tool file, and their table.
+    //! A module for each file of `src/builtin/`, and the table of those that register a tool, from the build script.
+    automod::dir!("src/builtin");
+
     type MakeTool = fn() -> std::sync::Arc<dyn hermes_core::Tool>;
 
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));

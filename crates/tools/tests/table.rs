@@ -17,10 +17,10 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 #[test]
-fn files_and_folders_that_register_a_tool_are_found_and_sorted() {
+fn files_that_register_a_tool_are_found_and_sorted_by_its_name() {
     let folder = folder(&[
         ("z.rs", r#"fn tool() { Builtin::new("alpha", run) }"#),
-        ("b/mod.rs", r#"fn tool() { Builtin::new( "beta", run) }"#),
+        ("b.rs", r#"fn tool() { Builtin::new( "beta", run) }"#),
         ("b/part.rs", "fn helper() {}"),
         ("notes.txt", r#"Builtin::new("not_rust")"#),
         ("helper.rs", "fn helper() {}"),
@@ -28,7 +28,9 @@ fn files_and_folders_that_register_a_tool_are_found_and_sorted() {
     let found = scan::find(folder.path()).unwrap();
     assert_eq!(found.keys().collect::<Vec<_>>(), ["alpha", "beta"]);
     let table = scan::table(&found);
-    assert!(table.contains("mod alpha;") && table.find("\"alpha\"") < table.find("\"beta\""), "{table}");
+    let at = |text: &str| table.find(text).unwrap();
+    assert!(at("(\"alpha\", || std::sync::Arc::new(z::tool()))") < at("(\"beta\", || std::sync::Arc::new(b::tool()))"));
+    assert!(!table.contains(&*folder.path().to_string_lossy()), "a path in the table: {table}");
 }
 
 #[test]
@@ -43,6 +45,8 @@ fn one_name_in_two_files_does_not_compile_and_both_files_are_named() {
 fn a_name_that_no_provider_takes_does_not_compile() {
     let folder = folder(&[("a.rs", r#"Builtin::new("two words""#)]);
     assert!(scan::find(folder.path()).unwrap_err().contains("cannot be called `two words`"));
+    let folder = self::folder(&[("two words.rs", r#"Builtin::new("fine""#)]);
+    assert!(scan::find(folder.path()).unwrap_err().contains("the name of the file"));
 }
 
 #[test]

@@ -161,6 +161,9 @@ impl ChatCompletions {
         let mut bytes = Vec::new();
         while let Some(piece) = self.within_patience(response.body.next()).await? {
             bytes.extend_from_slice(&piece.map_err(|error| self.broke_off(&error.to_string()))?);
+            if bytes.len() > reply::MOST_BYTES {
+                return Err(self.bad(reply::too_much()));
+            }
         }
         Ok(bytes)
     }

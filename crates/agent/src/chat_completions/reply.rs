@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::think::{Piece, ThinkFilter};
 
+/// No answer is this long; a server that goes on and on must not fill the memory.
+pub(super) const MOST_BYTES: usize = 64 * 1024 * 1024;
+
 /// Why bytes are no reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadReply {
@@ -25,6 +28,8 @@ pub(super) enum BadReply {
 pub(super) struct Assembler {
     /// Makes ids unique for calls that came without one.
     messages: usize,
+    /// Bytes read so far.
+    bytes: usize,
     text: String,
     think: ThinkFilter,
     calls: Vec<Fragments>,
@@ -45,6 +50,7 @@ impl Assembler {
     pub(super) fn new(messages: usize) -> Self {
         Self {
             messages,
+            bytes: 0,
             text: String::new(),
             think: ThinkFilter::default(),
             calls: Vec::new(),
@@ -55,6 +61,10 @@ impl Assembler {
 
     /// Takes the data of one server-sent event; `true` when it was the last one.
     pub(super) fn event(&mut self, data: &str, deltas: &mut (dyn FnMut(ModelDelta) + Send)) -> Result<bool, BadReply> {
+        self.bytes += data.len();
+        if self.bytes > MOST_BYTES {
+            return Err(too_much());
+        }
         if data.trim() == "[DONE]" {
             return Ok(true);
         }
@@ -206,6 +216,10 @@ pub(super) fn error_text(bytes: &[u8]) -> Option<String> {
 fn error_in(error: &Value) -> String {
     let message = error.get("message").or(error.get("detail")).unwrap_or(error);
     excerpt(&message.as_str().map_or_else(|| message.to_string(), str::to_owned))
+}
+
+pub(super) fn too_much() -> BadReply {
+    BadReply::Garbled(format!("an answer of more than {} MiB", MOST_BYTES / 1024 / 1024))
 }
 
 fn garbled(data: &str) -> BadReply {

@@ -11,13 +11,13 @@ use hermes_core::{Asker, CancellationToken};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
-use super::run::cancel_on_signal;
 use crate::args::AgentArgs;
 use crate::config::{Config, edit};
 use crate::models;
 use crate::session;
 use crate::terminal::person::TerminalPerson;
 use crate::terminal::screen::{Abilities, Screen, Stream};
+use crate::terminal::signals::Signals;
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -37,6 +37,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     let asker: Arc<dyn Asker> = TerminalPerson::new(Arc::clone(&screen), world);
     let mut agent = session::agent(world, &config, &args, &chosen, Some(Arc::clone(&asker))).await?;
     let mut prompt = Prompt::new(world)?;
+    let signals = Signals::listen();
     let cwd = args.cwd.as_deref().map_or_else(|| world.cwd.clone(), |cwd| world.cwd.join(cwd));
     screen.say(&format!(
         "Hermes {} · {} · {} tools · {}\nType a task, / for commands, Ctrl-C to stop a turn.\n\n",
@@ -46,7 +47,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
         world.shown(&cwd)
     ));
     let exit = loop {
-        match prompt.read().await {
+        match prompt.read(signals.leave()).await {
             Typed::Line(line) => match line.trim() {
                 "" => {}
                 "/" | "/help" => screen.say(HELP),
@@ -63,7 +64,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
                 command if command.starts_with('/') && !command.contains(' ') => {
                     screen.say(&format!("  There is no command {command}.\n{HELP}"));
                 }
-                task => turn(&mut agent, &screen, task).await,
+                task => turn(&mut agent, &screen, &signals, task).await,
             },
             Typed::Leave => break Exit::Done,
             Typed::LeaveByInterrupt => break Exit::Interrupted,
@@ -73,9 +74,8 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     Ok(exit)
 }
 
-async fn turn(agent: &mut Agent, screen: &Arc<Screen>, task: &str) {
-    let cancel = CancellationToken::new();
-    let watch = cancel_on_signal(cancel.clone());
+async fn turn(agent: &mut Agent, screen: &Arc<Screen>, signals: &Signals, task: &str) {
+    let cancel = signals.begin();
     screen.say("\n");
     match agent.turn(task, &**screen, &cancel).await {
         Ok(end) => screen.end_of_turn(&end),
@@ -85,7 +85,8 @@ async fn turn(agent: &mut Agent, screen: &Arc<Screen>, task: &str) {
             screen.say(&format!("  {} {}\n  ↑ brings your message back.\n", screen.styled("31", "✗"), failure.message));
         }
     }
-    watch.abort();
+    // Nothing runs now, so nothing is stopped twice.
+    signals.begin();
     screen.say("\n");
 }
 
@@ -113,7 +114,7 @@ impl Prompt {
         Ok(Self { editor: Some(editor), history, saves: true })
     }
 
-    async fn read(&mut self) -> Typed {
+    async fn read(&mut self, leave: &CancellationToken) -> Typed {
         let mut interrupted = false;
         loop {
             // The editor waits for keys, so it lives on a thread of its own meanwhile.
@@ -122,7 +123,11 @@ impl Prompt {
                 let line = editor.readline("› ");
                 (editor, line)
             });
-            let Ok((mut editor, line)) = read.await else { return Typed::Leave };
+            let read = tokio::select! {
+                read = read => read,
+                () = leave.cancelled() => return Typed::LeaveByInterrupt,
+            };
+            let Ok((mut editor, line)) = read else { return Typed::Leave };
             match line {
                 Ok(line) => {
                     self.remember(&mut editor, &line);

@@ -24,6 +24,7 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
         ConfigVerb::Get { key: None, json } => list(&load(world)?, json.json)?,
         ConfigVerb::Set { key, value } => {
             let key = known(&key)?;
+            let value = if value == "-" { from_standard_input()? } else { value };
             let value = key.check(&given(key, &value)).map_err(Failure::usage)?;
             // A file that is broken elsewhere is not touched.
             load(world)?;
@@ -58,6 +59,14 @@ fn shown(config: &Config, key: &Key) -> Value {
         (Kind::Secret, Some(_)) => json!("(set, not shown)"),
         _ => config.value(key.path),
     }
+}
+
+fn from_standard_input() -> Result<String, Failure> {
+    let mut line = String::new();
+    std::io::stdin()
+        .read_line(&mut line)
+        .map_err(|error| Failure::usage(format!("cannot read the value from standard input: {error}")))?;
+    Ok(line.trim_end_matches(['\n', '\r']).to_owned())
 }
 
 /// What was typed, as the kind of value that the key takes.

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use hermes_agent::{EndReason, Listener, TurnEnd};
-use hermes_core::{Asker, CancellationToken};
+use hermes_core::Asker;
 
 use crate::args::RunArgs;
 use crate::config::Config;
@@ -14,6 +14,7 @@ use crate::terminal::events::JsonEvents;
 use crate::terminal::out;
 use crate::terminal::person::{ScriptedPerson, TerminalPerson};
 use crate::terminal::screen::{Abilities, Screen, Stream};
+use crate::terminal::signals::Signals;
 use crate::words::{Exit, Failure, why_partial};
 use crate::world::World;
 
@@ -30,8 +31,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let asker = person(world, &chosen, &screen, watched);
     let mut agent = session::agent(world, &config, &args.agent, &chosen, asker).await?;
 
-    let cancel = CancellationToken::new();
-    let _watch = cancel_on_signal(cancel.clone());
+    let cancel = Signals::listen().begin();
     let listener: &dyn Listener = match (args.json, watched) {
         (true, _) => &JsonEvents,
         (false, true) => &*screen,
@@ -45,7 +45,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
             if args.json {
                 JsonEvents::end(&end);
             } else if !end.answer.is_empty() {
-                out::line(&end.answer)?;
+                out::foreign(&end.answer)?;
             }
             if let Some(why) = why_partial(&end.reason, end.refused).filter(|_| !args.json) {
                 eprintln!("hermes: {why}");
@@ -94,25 +94,6 @@ fn task(given: Option<&str>) -> Result<String, Failure> {
         }
     };
     if task.trim().is_empty() { Err(Failure::usage("the task is empty")) } else { Ok(task) }
-}
-
-/// Stops the turn on the first Ctrl-C or SIGTERM. A second one ends the process at once.
-pub(crate) fn cancel_on_signal(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
-    tokio::spawn(async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-        loop {
-            tokio::select! {
-                interrupted = tokio::signal::ctrl_c() => if interrupted.is_err() { return },
-                _ = terminate.recv() => {}
-            }
-            if cancel.is_cancelled() {
-                #[expect(clippy::exit, reason = "asked twice: the person does not want to wait for a clean end")]
-                std::process::exit(130);
-            }
-            cancel.cancel();
-        }
-    })
 }
 
 /// Watches nothing.

@@ -8,7 +8,6 @@ use hermes_runtime::{ApprovalMode, Dispatcher, Scope, Silent, Snapshot, Status, 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use super::run::cancel_on_signal;
 use crate::args::{CallArgs, Provider, SelectionArgs, ToolsVerb};
 use crate::config::Config;
 use crate::session;
@@ -16,6 +15,7 @@ use crate::terminal::events::millis;
 use crate::terminal::out;
 use crate::terminal::person::TerminalPerson;
 use crate::terminal::screen::{Abilities, Screen, Stream};
+use crate::terminal::signals::Signals;
 use crate::terminal::text::{padded, plural};
 use crate::words::{Exit, Failure};
 use crate::world::World;
@@ -215,13 +215,12 @@ async fn call(
         let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
         task.asker = Some(TerminalPerson::new(screen, world));
     }
-    let cancel = CancellationToken::new();
-    let _watch = cancel_on_signal(cancel.clone());
+    let cancel = Signals::listen().begin();
     let scope = Scope { task: &task, visible, approve: args.approve.into(), cancel: &cancel, observer: &Silent };
     let call = ToolCall { id: "call".into(), name, arguments: RawArguments::Text(arguments) };
     let report = dispatcher.call(&call, &scope).await;
     task.environment.close().await;
-    out::line(&report.text)?;
+    out::foreign(&report.text)?;
     Ok(match report.status {
         Status::Ok => Exit::Done,
         Status::Interrupted => Exit::Interrupted,
@@ -236,8 +235,7 @@ async fn exec(
     visible: &BTreeSet<ToolName>,
     args: &CallArgs,
 ) -> Result<Exit, Failure> {
-    let cancel = CancellationToken::new();
-    let _watch = cancel_on_signal(cancel.clone());
+    let cancel = Signals::listen().begin();
     let mut tasks: HashMap<String, Task> = HashMap::new();
     let mut lines = BufReader::new(tokio::io::stdin()).split(b'\n');
     let exit = loop {

@@ -6,15 +6,15 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use hermes_core::{Asker, CancellationToken};
+use hermes_core::Asker;
 
-use super::run::cancel_on_signal;
 use crate::args::AgentArgs;
 use crate::config::Config;
 use crate::models;
 use crate::session;
 use crate::terminal::person::{ScriptedPerson, TerminalPerson};
 use crate::terminal::screen::{Abilities, Screen, Stream};
+use crate::terminal::signals::Signals;
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -46,8 +46,7 @@ pub(crate) async fn run(world: &World) -> Result<Exit, Failure> {
         env!("CARGO_PKG_VERSION"),
         scratch.path().display()
     ));
-    let cancel = CancellationToken::new();
-    let _watch = cancel_on_signal(cancel.clone());
+    let cancel = Signals::listen().begin();
     let ended = agent.turn(TASK, &*screen, &cancel).await;
     agent.close().await;
     let end = ended?;

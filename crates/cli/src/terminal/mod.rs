@@ -8,4 +8,5 @@ pub(crate) mod markdown;
 pub(crate) mod out;
 pub(crate) mod person;
 pub(crate) mod screen;
+pub(crate) mod signals;
 pub(crate) mod text;

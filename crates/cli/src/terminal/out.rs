@@ -1,6 +1,8 @@
 //! Writing to standard output without tripping over a reader that has gone.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+
+use super::text::visible;
 
 /// Prints `text` and a line end, and flushes.
 pub(crate) fn line(text: &str) -> io::Result<()> {
@@ -10,6 +12,11 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
         out.write_all(b"\n")?;
     }
     out.flush()
+}
+
+/// Prints what a model or a tool wrote: to a program as it is, to a person so that it cannot move the cursor.
+pub(crate) fn foreign(text: &str) -> io::Result<()> {
+    if io::stdout().is_terminal() { line(&visible(text)) } else { line(text) }
 }
 
 /// Prints JSON as people read it.

@@ -55,7 +55,11 @@ impl TerminalPerson {
     async fn answer(&self, question: &Question, cancel: &CancellationToken) -> Answer {
         loop {
             let prompt = prompt(question, self.screen.columns());
-            let typed = tokio::task::spawn_blocking(move || DefaultEditor::new()?.readline(&prompt)).await;
+            let typing = tokio::task::spawn_blocking(move || DefaultEditor::new()?.readline(&prompt));
+            let typed = tokio::select! {
+                typed = typing => typed,
+                () = cancel.cancelled() => return Answer::None,
+            };
             let typed = match typed {
                 Ok(Ok(line)) => line,
                 Ok(Err(ReadlineError::Interrupted)) => {
@@ -64,9 +68,6 @@ impl TerminalPerson {
                 }
                 _ => return Answer::None,
             };
-            if cancel.is_cancelled() {
-                return Answer::None;
-            }
             match understood(question, &typed) {
                 Some(answer) => return answer,
                 None => self.screen.say("  Please type one of the letters.\n"),

@@ -4,12 +4,12 @@
 //! not shown), there is no phantom line after the last LF, and the totals are always of the whole file. Nothing is
 //! redacted or repaired: bytes that are no UTF-8 are read as Latin-1, and the result says so.
 
-use hermes_core::{FileErrorKind, FileKind};
+use hermes_core::{FileErrorKind, FileKind, grouped};
 
 use crate::prelude::*;
 use crate::support::paths::{shown, similar};
 use crate::support::text::{BOM, Looks, SNIFF_BYTES, file_error, looks};
-use crate::support::words::{grouped, plural};
+use crate::support::words::plural;
 
 /// How much is read at once.
 const PIECE: u64 = 1024 * 1024;
@@ -188,11 +188,11 @@ impl Window {
         if !is_utf8 {
             result["encoding"] = json!("latin-1 (the file is not UTF-8)");
         }
-        let total = grouped(self.total);
+        let total = grouped(self.total as u64);
         let summary = match (shown, self.total) {
             (_, 0) => "empty".to_owned(),
             (0, _) => format!("past the end: {total} lines"),
-            _ => format!("{}-{} of {total} lines", grouped(self.first), grouped(last)),
+            _ => format!("{}-{} of {total} lines", grouped(self.first as u64), grouped(last as u64)),
         };
         let hint = match (shown, self.total) {
             (_, 0) => Some(format!("{path} is empty")),

@@ -1,13 +1,13 @@
 //! `write_file`: the whole content of a file, in one step.
 //!
 //! What is written is what was sent, with two habits of an existing file kept: its byte order mark and, if all of its
-//! lines end in CRLF, its line ends. Everything that makes the step atomic lives in the environment.
+//! lines end in CRLF, its line ends (a file too large to be looked at has no habits). Everything that makes the step atomic lives in the environment.
 
-use hermes_core::{FileErrorKind, FileKind};
+use hermes_core::{FileErrorKind, FileKind, grouped};
 
 use crate::prelude::*;
-use crate::support::text::{BOM, file_error, is_crlf, to_crlf};
-use crate::support::words::{excerpt, grouped, plural};
+use crate::support::text::{BOM, LARGEST_EDIT, file_error, is_crlf, to_crlf};
+use crate::support::words::{excerpt, plural};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ pub(super) fn tool() -> impl Tool {
         .about("Create a file or replace all of its content. The change is atomic: the old or the new content, never a mix.")
         .touches(|args: &Args, cx| {
             let lines = plural(args.content.lines().count(), "line");
-            let size = format!("the whole file will be {lines}, {} bytes:", grouped(args.content.len()));
+            let size = format!("the whole file will be {lines}, {} bytes:", grouped(args.content.len() as u64));
             let mut touches = Touches::writing(cx.resolve(&args.path)).because(size);
             touches.explain.extend(excerpt('+', &args.content));
             touches
@@ -44,16 +44,19 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     }
     let path = cx.resolve(&args.path);
     let refused = |error| file_error("write_file", &error).with("bytes_written", 0);
+    let mut existed = true;
     let old = match cx.environment.stat(&path).await {
         // Anything that is no regular file is refused by the write itself, in its own words.
-        Ok(stat) if stat.kind == FileKind::File => {
+        Ok(stat) if stat.kind == FileKind::File && stat.len <= LARGEST_EDIT => {
             Some(cx.environment.read(&path, 0..u64::MAX).await.map_err(refused)?)
         }
         Ok(_) => None,
-        Err(error) if error.kind == FileErrorKind::NotFound => None,
+        Err(error) if error.kind == FileErrorKind::NotFound => {
+            existed = false;
+            None
+        }
         Err(error) => return Err(refused(error)),
     };
-    let existed = old.is_some();
     let content = with_habits_of(old.as_deref().and_then(|old| std::str::from_utf8(old).ok()), args.content);
     let dirs_created = cx.environment.write(&path, content.as_bytes()).await.map_err(refused)?;
     let resolved = path.display().to_string();

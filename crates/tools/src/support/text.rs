@@ -1,12 +1,15 @@
 //! Bytes of a file as text, and back again without losing one.
 
-use hermes_core::{FileError, ToolCx, ToolError};
+use hermes_core::{FileError, ToolCx, ToolError, grouped};
 
 /// The UTF-8 byte order mark.
 pub(crate) const BOM: &str = "\u{feff}";
 
 /// How much of a file is looked at to tell text from binary.
 pub(crate) const SNIFF_BYTES: usize = 8 * 1024;
+
+/// A larger file is not held in memory to change a piece of it.
+pub(crate) const LARGEST_EDIT: u64 = 64 * 1024 * 1024;
 
 /// What the first bytes of a file say about the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +33,15 @@ pub(crate) fn looks(head: &[u8]) -> Looks {
 
 /// A whole text file for a tool that edits it. Anything that is not UTF-8 text is refused, so that it is never damaged.
 pub(crate) async fn read_for_editing(cx: &ToolCx, tool: &str, path: &std::path::Path) -> Result<String, ToolError> {
-    let bytes = cx.environment.read(path, 0..u64::MAX).await.map_err(|error| file_error(tool, &error))?;
     let shown = path.display();
+    let stat = cx.environment.stat(path).await.map_err(|error| file_error(tool, &error))?;
+    if stat.len > LARGEST_EDIT {
+        let (size, most) = (grouped(stat.len), grouped(LARGEST_EDIT));
+        let message =
+            format!("{tool}: {shown} has {size} bytes, more than the {most} that can be edited; it was not changed");
+        return Err(ToolError::tell(message));
+    }
+    let bytes = cx.environment.read(path, 0..u64::MAX).await.map_err(|error| file_error(tool, &error))?;
     match looks(&bytes[..bytes.len().min(SNIFF_BYTES)]) {
         Looks::Binary => Err(ToolError::tell(format!("{tool}: {shown} is binary, not text; it was not changed"))),
         Looks::Utf16 => {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hermes_core::grouped;
+
 /// `1 line`, `2 lines`, `1,234 matches`.
 pub(crate) fn plural(count: usize, noun: &str) -> String {
     let ending = match noun {
@@ -9,20 +11,7 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
         noun if noun.ends_with("ch") => "es",
         _ => "s",
     };
-    format!("{} {noun}{ending}", grouped(count))
-}
-
-/// `1,234,567`.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    format!("{} {noun}{ending}", grouped(count as u64))
 }
 
 /// `5s`, `0.4s`: without a fraction where there is none.

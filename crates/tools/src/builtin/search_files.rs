@@ -8,13 +8,13 @@ mod engine;
 
 use std::time::{Duration, Instant};
 
-use hermes_core::{FileErrorKind, FileKind, JsonMap, shown_path};
+use hermes_core::{FileErrorKind, FileKind, JsonMap, grouped, shown_path};
 
 use self::engine::{Found, Row, Search, Stop, glob};
 use crate::prelude::*;
 use crate::support::paths::{shown, similar};
 use crate::support::text::file_error;
-use crate::support::words::{grouped, plural};
+use crate::support::words::plural;
 
 /// A search that takes longer answers what it has (spec tools §7.2).
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -170,12 +170,12 @@ impl Answer {
             json["next_offset"] = json!(end);
             json["hint"] = json!(format!(
                 "showing {}-{} of {}; continue with offset {end}",
-                grouped(window.offset + 1),
-                grouped(end),
-                grouped(total)
+                grouped((window.offset + 1) as u64),
+                grouped(end as u64),
+                grouped(total as u64)
             ));
         } else if total > 0 && shown == 0 {
-            json["hint"] = json!(format!("offset {} is past the end: {} in all", window.offset, grouped(total)));
+            json["hint"] = json!(format!("offset {} is past the end: {} in all", window.offset, grouped(total as u64)));
         }
         if timed_out {
             json["limit_reason"] = json!("search_timeout");
