@@ -130,6 +130,7 @@ impl Agent {
         listener: &dyn Listener,
         cancel: &CancellationToken,
     ) -> Result<TurnEnd, ModelError> {
+        let before = self.messages.len();
         self.messages.push(Message::User(user.to_owned()));
         let mut turn = Turn { agent: self, listener, cancel, end: TurnEnd::new() };
         let ended = turn.run().await;
@@ -145,8 +146,8 @@ impl Agent {
                 Ok(TurnEnd { reason: EndReason::Cancelled, ..end })
             }
             Err(error) => {
-                if end.calls == 0 && matches!(self.messages.last(), Some(Message::User(_))) {
-                    self.messages.pop();
+                if end.calls == 0 {
+                    self.messages.truncate(before);
                 } else {
                     self.close_turn(&EndReason::Broken(error.message.clone()));
                 }
