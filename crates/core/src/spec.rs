@@ -54,6 +54,23 @@ impl ToolSpec {
     /// The result cap of a tool that does not set its own (spec core §16.1).
     pub const DEFAULT_MAX_RESULT_CHARS: usize = 100_000;
 
+    /// A tool that reaches nothing, runs alone, needs nothing, and takes the arguments of `parameters`.
+    pub fn new(name: ToolName, parameters: Value) -> Self {
+        Self {
+            name,
+            toolset: String::new(),
+            emoji: "⚡".into(),
+            description: String::new(),
+            parameters,
+            effect: Effect::None,
+            parallel: false,
+            requires_env: Vec::new(),
+            requires_programs: Vec::new(),
+            deferrable: false,
+            max_result_chars: Some(Self::DEFAULT_MAX_RESULT_CHARS),
+        }
+    }
+
     /// The names of the declared arguments, in the order of the schema.
     pub fn argument_names(&self) -> Vec<&str> {
         self.properties().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default()

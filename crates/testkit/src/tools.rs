@@ -56,19 +56,10 @@ impl FakeTool {
     /// Panics if `name` is no tool name.
     #[track_caller]
     pub fn new(name: &str) -> Self {
-        let spec = ToolSpec {
-            name: ToolName::new(name).unwrap_or_else(|error| panic!("{error}")),
-            toolset: "test".into(),
-            emoji: "🧪".into(),
-            description: format!("Stands in for {name}."),
-            parameters: json!({ "type": "object", "properties": {} }),
-            effect: Effect::None,
-            parallel: false,
-            requires_env: Vec::new(),
-            requires_programs: Vec::new(),
-            deferrable: false,
-            max_result_chars: Some(ToolSpec::DEFAULT_MAX_RESULT_CHARS),
-        };
+        let name = ToolName::new(name).unwrap_or_else(|error| panic!("{error}"));
+        let description = format!("Stands in for {name}.");
+        let spec = ToolSpec::new(name, json!({ "type": "object", "properties": {} }));
+        let spec = ToolSpec { toolset: "test".into(), emoji: "🧪".into(), description, ..spec };
         Self {
             spec,
             availability: Availability::Available,

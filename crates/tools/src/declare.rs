@@ -40,19 +40,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> Builtin<A> {
         #[expect(clippy::expect_used, reason = "checked when this crate was built")]
         let name = ToolName::new(name).expect("the build script checked the name");
         Self {
-            spec: ToolSpec {
-                name,
-                toolset: String::new(),
-                emoji: "⚡".into(),
-                description: String::new(),
-                parameters: schema_of::<A>(),
-                effect: Effect::None,
-                parallel: false,
-                requires_env: Vec::new(),
-                requires_programs: Vec::new(),
-                deferrable: false,
-                max_result_chars: Some(ToolSpec::DEFAULT_MAX_RESULT_CHARS),
-            },
+            spec: ToolSpec::new(name, schema_of::<A>()),
             run: Box::new(move |arguments, cx| Box::pin(run(arguments, cx))),
             touches: |_, _| Touches::nothing(),
             headline: |_| String::new(),
