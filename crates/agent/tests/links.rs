@@ -185,6 +185,20 @@ async fn a_write_through_a_link_asks_about_the_file_that_would_change() {
 }
 
 #[tokio::test]
+async fn a_question_about_a_link_that_stays_inside_says_where_it_leads_too() {
+    let place = Place::new([]);
+    let real = place.home.write("deep/real.txt", "precious\n");
+    place.link("innocent.txt", "deep/real.txt");
+    place.link("here", "deep");
+    place.call("write_file", json!({ "path": "innocent.txt", "content": "x" })).await;
+    place.call("terminal", json!({ "command": "make clean", "workdir": "here" })).await;
+    let told = place.told();
+    assert!(told[0].contains(real.to_str().unwrap()), "{}", told[0]);
+    assert!(told[1].contains(real.parent().unwrap().to_str().unwrap()), "{}", told[1]);
+    assert_eq!(place.home.read("deep/real.txt"), "precious\n");
+}
+
+#[tokio::test]
 async fn a_search_of_the_directory_does_not_leave_it_through_a_link() {
     let place = Place::new([]);
     place.home.write("a.txt", "a harmless word\n");

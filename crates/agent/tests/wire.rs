@@ -264,6 +264,16 @@ async fn reasoning_is_heard_apart_and_is_neither_the_answer_nor_sent_back() {
     }
 }
 
+#[tokio::test]
+async fn an_answer_that_ends_like_the_beginning_of_a_tag_is_whole() {
+    for text in ["a < b <thin", "<", "x <think", "see <thinking>"] {
+        let server = ModelServer::start([Reply::text(text).in_chunks_of(1)]);
+        let mut session = Plan::new().with_model(&server);
+        assert_eq!(session.turn("go").await.unwrap().answer, text);
+        assert_eq!((session.heard.shown(), session.heard.reasoning()), (vec![text.to_owned()], String::new()));
+    }
+}
+
 // ------------------------------------------------------------------------------------------------ what is tried again
 
 #[tokio::test]
@@ -365,7 +375,7 @@ async fn a_wait_longer_than_time_itself_is_cut_and_can_be_interrupted() {
     let end = session.turn_until("go", &cancel).await.unwrap();
     assert_eq!(end.reason, EndReason::Cancelled);
     let [(2, delay)] = session.heard.restarts()[..] else { panic!() };
-    assert!(delay <= Duration::from_secs(600), "{delay:?}");
+    assert_eq!(delay, Duration::from_secs(600), "too long is cut, not forgotten");
 }
 
 #[tokio::test]

@@ -439,6 +439,17 @@ async fn the_question_names_every_path_that_would_be_touched() {
 }
 
 #[tokio::test]
+async fn a_question_about_a_command_shows_the_command_whatever_else_it_touches() {
+    let tool = FakeTool::new("build").effect(Effect::Execute);
+    let touches = Touches { command: Some("make all".into()), ..Touches::writing("/work/out") };
+    let tool = Arc::new(tool.touching(move |_, _| touches.clone()));
+    let person = person([]);
+    let setting = Setting::new([&tool]).asking(&person);
+    setting.call("build", json!({})).await;
+    assert_eq!(only_question(&person).subject, "make all");
+}
+
+#[tokio::test]
 async fn no_question_is_blank_not_even_one_about_the_directory_itself() {
     for (path, named) in [("a.txt", "a.txt"), ("/work", "work"), (".", "work"), ("/", "/")] {
         let (save, person) = (writer("save"), person([]));
