@@ -19,11 +19,18 @@ pub struct ProjectFile {
 }
 
 /// The nearest project file, from `cwd` up to the folder that holds `.git`; without one, only `cwd` is looked at.
+///
+/// It is read without a question, so a link that leads out of the project is passed over: a repository must not choose
+/// which of the person's other files reach the model.
 pub async fn find(environment: &dyn Environment, cwd: &Path) -> Option<ProjectFile> {
-    for folder in folders(environment, cwd).await {
+    let folders = folders(environment, cwd).await;
+    let root = environment.real_path(folders.last()?).await.ok()?;
+    for folder in folders {
         for name in NAMES {
             let path = folder.join(name);
-            if !environment.stat(&path).await.is_ok_and(|stat| stat.kind == FileKind::File) {
+            let is_file = environment.stat(&path).await.is_ok_and(|stat| stat.kind == FileKind::File);
+            let is_inside = environment.real_path(&path).await.is_ok_and(|real| real.starts_with(&root));
+            if !is_file || !is_inside {
                 continue;
             }
             let bytes = environment.read(&path, 0..4 * 1024 * 1024).await.ok()?;

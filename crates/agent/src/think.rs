@@ -1,7 +1,8 @@
 //! Telling a model's reasoning from its answer.
 //!
-//! Many local models write their reasoning into the answer, between `<think>` and `</think>`. It is shown apart and
-//! never stored. The tags arrive cut at any place, so a piece that could be the beginning of a tag is held back.
+//! Many local models write their reasoning before the answer, between `<think>` and `</think>`. It is shown apart and
+//! never stored. Only there: once the answer has begun, a tag in it is something the model says about tags. The tags
+//! arrive cut at any place, so a piece that could be the beginning of one is held back.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
@@ -18,6 +19,8 @@ pub(crate) enum Piece {
 pub(crate) struct ThinkFilter {
     held: String,
     inside: bool,
+    /// Whether the answer has begun.
+    answering: bool,
 }
 
 impl ThinkFilter {
@@ -26,8 +29,17 @@ impl ThinkFilter {
         self.held += text;
         let mut pieces = Vec::new();
         loop {
+            if self.answering {
+                let rest = std::mem::take(&mut self.held);
+                self.give(rest, &mut pieces);
+                return pieces;
+            }
             let tag = if self.inside { CLOSE } else { OPEN };
-            if let Some(at) = self.held.find(tag) {
+            // Outside of a block only white space may precede the next one.
+            let start = self.held.trim_start();
+            if !self.inside && !start.starts_with(tag) && !tag.starts_with(start) {
+                self.answering = true;
+            } else if let Some(at) = self.held.find(tag) {
                 let rest = self.held.split_off(at + tag.len());
                 self.held.truncate(at);
                 let before = std::mem::replace(&mut self.held, rest);
@@ -88,7 +100,9 @@ mod tests {
         for step in 1..30 {
             assert_eq!(split("<think>sécret</think>final <answer>", step), ("final <answer>".into(), "sécret".into()));
             assert_eq!(split("a < b <thin", step), ("a < b <thin".into(), String::new()));
-            assert_eq!(split("x<think>never closed", step), ("x".into(), "never closed".into()));
+            assert_eq!(split("\n<think>a</think>\n<think>b</think>c", step), ("\n\nc".into(), "ab".into()));
+            assert_eq!(split("Write <think> before it.", step), ("Write <think> before it.".into(), String::new()));
+            assert_eq!(split("<think>never closed", step), (String::new(), "never closed".into()));
         }
     }
 }

@@ -18,6 +18,9 @@ pub struct ToolCall {
 pub enum RawArguments {
     /// The text that the model wrote; it may be cut off or no JSON at all.
     Text(String),
+    /// The text that the model wrote until its output limit stopped it. However complete it looks, it may be the
+    /// beginning of something else.
+    Cut(String),
     /// An object from a caller that is a program (a script, the command line).
     Object(JsonMap),
 }
@@ -26,7 +29,7 @@ impl RawArguments {
     /// The arguments as JSON text, byte for byte as the model wrote them where it wrote them.
     pub fn to_text(&self) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) | Self::Cut(text) => text.clone(),
             Self::Object(map) => serde_json::Value::Object(map.clone()).to_string(),
         }
     }

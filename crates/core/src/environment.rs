@@ -79,6 +79,8 @@ pub struct Finished {
     pub omitted_bytes: u64,
     /// How it ended.
     pub how: FinishedHow,
+    /// Processes of the command that could not be ended although they should have been.
+    pub left_over: usize,
 }
 
 /// The end of a command.
@@ -112,6 +114,14 @@ pub enum EnvironmentError {
     /// The directory to run in is not there.
     #[error("working directory {} does not exist or is not a directory", .0.display())]
     NoSuchDirectory(PathBuf),
+    /// The session's directory has gone; the session goes on in its nearest folder that is still there.
+    #[error("the session's directory {} is gone; the session goes on in {}", gone.display(), now.display())]
+    DirectoryGone {
+        /// Where the session was.
+        gone: PathBuf,
+        /// Where it is now.
+        now: PathBuf,
+    },
     /// The session's private folder could not be made.
     #[error("cannot make a temporary folder: {0}")]
     NoScratch(std::io::Error),

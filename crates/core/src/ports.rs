@@ -29,6 +29,8 @@ pub struct JudgeRequest<'a> {
     pub arguments: &'a JsonMap,
     /// What it would do, with every path resolved through links.
     pub touches: &'a Touches,
+    /// Where the task began, resolved through links. The session's directory may have moved away from it since.
+    pub root: &'a Path,
     /// The session's directory, resolved through links.
     pub cwd: &'a Path,
     /// Folders outside of it that belong to the session, such as the one for stored results.
@@ -60,8 +62,8 @@ pub struct Concern {
 /// The exact thing that an approval for the session covers; two calls share an approval only if their keys are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalScope {
-    /// Compared byte by byte.
-    pub key: String,
+    /// Compared byte by byte; empty if nothing more than this once can be allowed.
+    pub key: Vec<u8>,
     /// The same in words, for the prompt.
     pub words: String,
 }

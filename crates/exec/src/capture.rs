@@ -71,7 +71,15 @@ impl Capture {
 }
 
 fn plain(bytes: &[u8]) -> String {
-    anstream::adapter::strip_str(&String::from_utf8_lossy(bytes)).to_string()
+    // Line by line, because a sequence that is never closed would otherwise swallow everything after it.
+    let strip = |line: &str| anstream::adapter::strip_str(line).to_string();
+    let text = String::from_utf8_lossy(bytes);
+    text.split_inclusive('\n')
+        .map(|line| match line.strip_suffix('\n') {
+            Some(line) => strip(line) + "\n",
+            None => strip(line),
+        })
+        .collect()
 }
 
 /// Where the last whole character of `bytes` ends, if they are UTF-8 that was cut at the end.
@@ -127,5 +135,6 @@ mod tests {
     #[test]
     fn terminal_escapes_go_and_broken_bytes_are_marked() {
         assert_eq!(capture(100, &[b"\x1b[31mred\x1b[0m \xff\tend\r\n"]).text, "red \u{fffd}\tend\r\n");
+        assert_eq!(capture(100, &[b"before\x1b]0;never closed\nafter\nmore\n"]).text, "before\nafter\nmore\n");
     }
 }

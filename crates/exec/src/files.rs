@@ -103,8 +103,9 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     }
     temporary.as_file().sync_all().map_err(failed)?;
     temporary.persist(&target).map_err(|error| failed(error.error))?;
-    // The rename itself is on disk only once the folder is.
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    // The rename itself is on disk only once the folder is. The file is in place already, and a folder that may be
+    // written but not read cannot be flushed: that must not be reported as a failure.
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(new_folders.keep())
 }
 

@@ -17,4 +17,4 @@ pub mod files;
 pub mod local;
 mod process_tree;
 
-pub use local::LocalEnvironment;
+pub use local::{LocalEnvironment, kill_everything};

@@ -29,6 +29,7 @@ use tokio::process::{Child, Command as Process};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::capture::Capture;
+use crate::process_tree::Leftover;
 use crate::{environment_variables, files, process_tree};
 
 /// How long a process tree may take to end after SIGTERM before it gets SIGKILL.
@@ -51,6 +52,8 @@ pub struct LocalEnvironment {
     scratch: tempfile::TempDir,
     variables: Vec<(OsString, OsString)>,
     cwd: Mutex<PathBuf>,
+    /// What finished commands left running on purpose, such as `server &`.
+    leftovers: Mutex<Vec<Leftover>>,
 }
 
 impl LocalEnvironment {
@@ -76,7 +79,19 @@ impl LocalEnvironment {
             scratch: tempfile::Builder::new().prefix("hermes-").tempdir().map_err(EnvironmentError::NoScratch)?,
             variables: environment_variables::for_child(variables, granted),
             cwd: Mutex::new(cwd),
+            leftovers: Mutex::default(),
         })
+    }
+
+    /// The session's directory; if it has gone, the session moves to what is left of its path, and says so once.
+    fn existing_cwd(&self) -> Result<PathBuf, EnvironmentError> {
+        let cwd = self.cwd();
+        if cwd.is_dir() {
+            return Ok(cwd);
+        }
+        let now = cwd.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/")).to_path_buf();
+        self.set_cwd(now.clone());
+        Err(EnvironmentError::DirectoryGone { gone: cwd, now })
     }
 
     fn set_cwd(&self, cwd: PathBuf) {
@@ -105,15 +120,15 @@ impl LocalEnvironment {
             .current_dir(cwd)
             .stdin(Stdio::null())
             .stdout(writer.try_clone().map_err(cannot_start)?)
-            .stderr(writer)
-            .process_group(0);
+            .stderr(writer);
+        own_session(&mut process);
         let child = process.spawn().map_err(cannot_start)?;
         // The builder holds our copies of the pipe's writing end; end of file comes only without them.
         drop(process);
         let group = Pid::from_raw(child.id().and_then(|pid| i32::try_from(pid).ok()).unwrap_or(i32::MAX));
         let tree = Tree { group, run: run.to_owned(), ended: false };
         let output = pipe::Receiver::from_owned_fd(reader.into()).map_err(EnvironmentError::Lost)?;
-        Ok(Running { child, tree, output, output_open: true, state, _long: long })
+        Ok(Running { child, tree, output, output_open: true, state, left_over: 0, _long: long })
     }
 }
 
@@ -140,14 +155,19 @@ impl Environment for LocalEnvironment {
     }
 
     async fn run(&self, command: Command, cancel: &CancellationToken) -> Result<Finished, EnvironmentError> {
-        let cwd = command.cwd.clone().unwrap_or_else(|| self.cwd());
-        if !cwd.is_dir() {
-            return Err(EnvironmentError::NoSuchDirectory(cwd));
-        }
-        let run = format!("{}-{}", self.id, self.runs.fetch_add(1, Ordering::Relaxed));
+        let cwd = match &command.cwd {
+            Some(cwd) if !cwd.is_dir() => return Err(EnvironmentError::NoSuchDirectory(cwd.clone())),
+            Some(cwd) => cwd.clone(),
+            None => self.existing_cwd()?,
+        };
+        // The point ends the number: the mark of run 1 is not the beginning of that of run 10.
+        let run = format!("{}-{}.", self.id, self.runs.fetch_add(1, Ordering::Relaxed));
         let mut running = self.start(&command, &cwd, &run)?;
         let mut capture = Capture::new(command.output_cap);
         let how = running.run_to_end(command.timeout, cancel, &mut capture).await?;
+        if let Some(leftover) = Leftover::of(running.tree.group) {
+            self.leftovers.lock().unwrap_or_else(PoisonError::into_inner).push(leftover);
+        }
         // A command that was given its own directory does not move the session.
         if command.cwd.is_none()
             && let Some(left_in) = running.state.directory().filter(|path| path.is_dir())
@@ -160,6 +180,7 @@ impl Environment for LocalEnvironment {
             total_bytes: captured.total_bytes,
             omitted_bytes: captured.omitted_bytes,
             how,
+            left_over: running.left_over,
         })
     }
 
@@ -185,15 +206,39 @@ impl Environment for LocalEnvironment {
     }
 
     async fn close(&self) {
+        if self.runs.load(Ordering::Relaxed) == 0 {
+            return;
+        }
         let ours = format!("{}-", self.id);
-        if self.runs.load(Ordering::Relaxed) == 0 || process_tree::signal_marked(&ours, Signal::SIGTERM) == 0 {
+        let leftovers = std::mem::take(&mut *self.leftovers.lock().unwrap_or_else(PoisonError::into_inner));
+        let signal = |signal| {
+            let groups = leftovers.iter().filter(|leftover| leftover.signal(signal)).count();
+            groups + process_tree::signal_marked(&ours, signal)
+        };
+        if signal(Signal::SIGTERM) == 0 {
             return;
         }
         let deadline = Instant::now() + GRACE;
-        while process_tree::signal_marked(&ours, Signal::SIGCONT) > 0 && Instant::now() < deadline {
+        while signal(Signal::SIGCONT) > 0 && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        process_tree::signal_marked(&ours, Signal::SIGKILL);
+        signal(Signal::SIGKILL);
+    }
+}
+
+/// Ends everything that any environment of this process has started, at once and for good. For a process that must end
+/// now; otherwise [`Environment::close`] is the way.
+pub fn kill_everything() {
+    process_tree::signal_marked(&format!("{}-", std::process::id()), Signal::SIGKILL);
+}
+
+/// Gives the command a session of its own: it is the leader of a group that can be signalled as a whole, and it has no
+/// controlling terminal, so nothing it starts can write to the person's screen or wait there for a password.
+#[expect(unsafe_code, reason = "setsid(2) has to be called between fork and exec, and is safe to call there")]
+fn own_session(process: &mut Process) {
+    // SAFETY: the closure runs in the child after fork; setsid is async-signal-safe and allocates nothing.
+    unsafe {
+        process.pre_exec(|| nix::unistd::setsid().map(drop).map_err(io::Error::from));
     }
 }
 
@@ -204,6 +249,7 @@ struct Running {
     output: pipe::Receiver,
     output_open: bool,
     state: StateFile,
+    left_over: usize,
     /// The command itself when it was too long for an argument; bash reads it through our descriptor.
     _long: Option<File>,
 }
@@ -232,8 +278,9 @@ impl Running {
         // Whether it ends by itself or not, what is left gets the unconditional signal.
         let _ = timeout(GRACE, self.until_exit(capture)).await;
         self.tree.signal(Signal::SIGKILL);
-        self.tree.ended = true;
         self.child.wait().await.map_err(EnvironmentError::Lost)?;
+        self.left_over = self.tree.confirm_end().await;
+        self.tree.ended = true;
         self.drain(capture).await;
         Ok(how)
     }
@@ -272,9 +319,21 @@ struct Tree {
 }
 
 impl Tree {
-    fn signal(&self, signal: Signal) {
+    fn signal(&self, signal: Signal) -> usize {
         process_tree::signal_group(self.group, signal);
-        process_tree::signal_marked(&self.run, signal);
+        process_tree::signal_marked(&self.run, signal)
+    }
+
+    /// Looks until nothing of the tree is left, and kills what appeared meanwhile; gives the number that would not go.
+    async fn confirm_end(&self) -> usize {
+        let deadline = Instant::now() + GRACE;
+        loop {
+            let left = self.signal(Signal::SIGKILL);
+            if left == 0 || Instant::now() >= deadline {
+                return left;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 }
 

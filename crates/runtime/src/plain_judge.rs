@@ -1,8 +1,10 @@
 //! The judge that stands in until commands are read by a grammar.
 //!
-//! It knows three answers. What reaches nothing, and what only reads inside the session's directory (or the session's
-//! own folder of stored results), may run. Everything else asks. It never tries to recognise a harmless command.
+//! What reaches nothing, and what only reads below the folder in which the task began (or in the session's own folder of
+//! stored results), may run. Everything else asks. A `cd` does not widen what may be read. It never tries to recognise a
+//! harmless command.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{ApprovalScope, Concern, Effect, Judge, JudgeRequest, Verdict, shown_path};
@@ -16,7 +18,7 @@ impl Judge for PlainJudge {
         let touches = request.touches;
         let quiet = matches!(request.spec.effect, Effect::None | Effect::Converse | Effect::Read);
         let inside = |path: &Path| {
-            path.starts_with(request.cwd) || request.own_folders.iter().any(|folder| path.starts_with(folder))
+            path.starts_with(request.root) || request.own_folders.iter().any(|folder| path.starts_with(folder))
         };
         if quiet
             && touches.command.is_none()
@@ -31,31 +33,32 @@ impl Judge for PlainJudge {
 
 fn concern(request: &JudgeRequest<'_>) -> Concern {
     let tool = &request.spec.name;
+    let root = request.root.display();
     if let Some(command) = &request.touches.command {
-        let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd).display();
+        let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd);
         return Concern {
             reason: "runs a command".into(),
             note: None,
             scope: ApprovalScope {
-                key: format!("{tool}\0{cwd}\0{command}"),
-                words: format!("exactly this command in {cwd}"),
+                key: key("command", [tool.as_str().as_bytes(), cwd.as_os_str().as_bytes(), command.as_bytes()]),
+                words: format!("exactly this command in {}", cwd.display()),
             },
         };
     }
     if !request.touches.writes.is_empty() {
-        let paths = Paths::of(&request.touches.writes, request.cwd);
+        let paths = Paths::of(&request.touches.writes, request);
         return Concern {
             reason: format!("changes {}", paths.shown),
             note: paths.outside,
-            scope: ApprovalScope { key: format!("write\0{}", paths.key), words: format!("changing {}", paths.shown) },
+            scope: ApprovalScope { key: key("write", paths.bytes), words: format!("any change of {}", paths.shown) },
         };
     }
     if !request.touches.reads.is_empty() {
-        let paths = Paths::of(&request.touches.reads, request.cwd);
+        let paths = Paths::of(&request.touches.reads, request);
         return Concern {
-            reason: format!("reads {}, outside of {}", paths.shown, request.cwd.display()),
+            reason: format!("reads {}, outside of {root}", paths.shown),
             note: paths.outside,
-            scope: ApprovalScope { key: format!("read\0{}", paths.key), words: format!("reading {}", paths.shown) },
+            scope: ApprovalScope { key: key("read", paths.bytes), words: format!("reading {}", paths.shown) },
         };
     }
     // A tool that acts but does not say on what: only this very call can be allowed.
@@ -63,30 +66,41 @@ fn concern(request: &JudgeRequest<'_>) -> Concern {
     Concern {
         reason: format!("calls {tool}"),
         note: None,
-        scope: ApprovalScope { key: format!("{tool}\0{arguments}"), words: "exactly this call".into() },
+        scope: ApprovalScope {
+            key: key("call", [tool.as_str().as_bytes(), arguments.to_string().as_bytes()]),
+            words: "exactly this call".into(),
+        },
     }
 }
 
+/// The parts of a scope, told apart by their lengths: paths are bytes and need not be text, and no two scopes share a key.
+fn key<'a>(kind: &'a str, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut key = Vec::new();
+    for part in std::iter::once(kind.as_bytes()).chain(parts) {
+        key.extend(part.len().to_le_bytes());
+        key.extend(part);
+    }
+    key
+}
+
 /// Some paths, for comparing and for reading.
-struct Paths {
-    key: String,
+struct Paths<'a> {
+    bytes: Vec<&'a [u8]>,
     shown: String,
-    /// Set if one of them lies outside of the session's directory.
+    /// Set if one of them lies outside of the folder in which the task began.
     outside: Option<String>,
 }
 
-impl Paths {
-    fn of(paths: &[PathBuf], cwd: &Path) -> Self {
-        let outside: Vec<String> =
-            paths.iter().filter(|path| !path.starts_with(cwd)).map(|path| path.display().to_string()).collect();
-        let joined = |text: &dyn Fn(&Path) -> String, between| {
-            paths.iter().map(|path| text(path)).collect::<Vec<_>>().join(between)
-        };
+impl<'a> Paths<'a> {
+    fn of(paths: &'a [PathBuf], request: &JudgeRequest<'_>) -> Self {
+        let shown: Vec<String> = paths.iter().map(|path| shown_path(path, request.cwd)).collect();
+        let outside = paths.iter().filter(|path| !path.starts_with(request.root));
+        let outside: Vec<String> = outside.map(|path| path.display().to_string()).collect();
         Self {
-            // A path cannot contain a NUL byte, so no two lists share a key.
-            key: joined(&|path| path.display().to_string(), "\0"),
-            shown: joined(&|path| shown_path(path, cwd), ", "),
-            outside: (!outside.is_empty()).then(|| format!("outside of {}: {}", cwd.display(), outside.join(", "))),
+            bytes: paths.iter().map(|path| path.as_os_str().as_bytes()).collect(),
+            shown: shown.join(", "),
+            outside: (!outside.is_empty())
+                .then(|| format!("outside of {}: {}", request.root.display(), outside.join(", "))),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{Asker, CancellationToken, Environment, Limits, Scratch, Todos, ToolCx};
@@ -16,8 +17,10 @@ pub struct Task {
     pub todos: Option<Arc<dyn Todos>>,
     /// How much tools may show and how long they may take.
     pub limits: Limits,
+    /// The session's directory when the task began.
+    root: PathBuf,
     scratch: Arc<Scratch>,
-    approved: Mutex<HashSet<String>>,
+    approved: Mutex<HashSet<Vec<u8>>>,
     result_names: Mutex<HashSet<String>>,
 }
 
@@ -25,6 +28,7 @@ impl Task {
     /// A task in `environment`, with nobody to ask and no agent.
     pub fn new(environment: Arc<dyn Environment>) -> Self {
         Self {
+            root: environment.cwd(),
             environment,
             asker: None,
             todos: None,
@@ -56,6 +60,11 @@ impl Task {
         self
     }
 
+    /// The session's directory when the task began; the session may have moved since.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The context of one call of this task.
     pub fn context(&self, call_id: &str, cancel: &CancellationToken) -> ToolCx {
         ToolCx {
@@ -84,12 +93,12 @@ impl Task {
     }
 
     /// Remembers that the person allowed exactly this for the rest of the task.
-    pub(crate) fn approve(&self, scope_key: String) {
+    pub(crate) fn approve(&self, scope_key: Vec<u8>) {
         self.approved.lock().unwrap_or_else(PoisonError::into_inner).insert(scope_key);
     }
 
     /// Whether the person allowed exactly this before.
-    pub(crate) fn is_approved(&self, scope_key: &str) -> bool {
+    pub(crate) fn is_approved(&self, scope_key: &[u8]) -> bool {
         self.approved.lock().unwrap_or_else(PoisonError::into_inner).contains(scope_key)
     }
 }

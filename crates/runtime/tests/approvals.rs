@@ -373,7 +373,7 @@ struct NeverTwice;
 
 impl Judge for NeverTwice {
     fn judge(&self, _: &JudgeRequest<'_>) -> Verdict {
-        let scope = ApprovalScope { key: String::new(), words: "nothing more".into() };
+        let scope = ApprovalScope { key: Vec::new(), words: "nothing more".into() };
         Verdict::Ask(Concern { reason: "is special".into(), note: None, scope })
     }
 }
@@ -418,8 +418,9 @@ async fn the_question_shows_every_path_and_what_the_tool_says_about_it() {
     let asked = only_question(&person);
     assert_eq!((asked.tool.as_str(), asked.subject.as_str()), ("save", "/etc/hosts"));
     assert_eq!(asked.cwd, Path::new("/srv"));
-    assert_eq!(asked.explain, ["outside of /srv: /etc/hosts", "it will contain ten bytes"]);
-    assert_eq!(asked.scope, "changing /etc/hosts");
+    // The task began in /work; the cd to /srv did not move that.
+    assert_eq!(asked.explain, ["outside of /work: /etc/hosts", "it will contain ten bytes"]);
+    assert_eq!(asked.scope, "any change of /etc/hosts");
 }
 
 #[tokio::test]

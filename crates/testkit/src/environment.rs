@@ -107,7 +107,7 @@ pub fn exited(code: i32, output: impl Into<String>) -> Finished {
 }
 
 fn finished(how: FinishedHow, output: String) -> Finished {
-    Finished { total_bytes: output.len() as u64, omitted_bytes: 0, output, how }
+    Finished { total_bytes: output.len() as u64, omitted_bytes: 0, output, how, left_over: 0 }
 }
 
 impl Machine {

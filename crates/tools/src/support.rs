@@ -1,5 +1,6 @@
 //! What several tools share.
 
+pub(crate) mod known;
 pub(crate) mod paths;
 pub(crate) mod text;
 pub(crate) mod words;

@@ -37,9 +37,11 @@ async fn every_example_answers_what_it_says() {
         assert!(!tool.examples().is_empty(), "{} has no example", tool.spec().name);
         let home = TempHome::new();
         let work = home.work();
-        let environment = LocalEnvironment::new(&work, &home.user_home(), std::env::vars_os(), &[]).unwrap();
-        let task = Task::new(Arc::new(environment)).with_todos(Arc::new(List::default()));
+        let todos = Arc::new(List::default());
         for example in tool.examples() {
+            // A task of its own: the file is put back behind its back, which a task that had read it would notice.
+            let environment = LocalEnvironment::new(&work, &home.user_home(), std::env::vars_os(), &[]).unwrap();
+            let task = Task::new(Arc::new(environment)).with_todos(Arc::clone(&todos) as Arc<dyn Todos>);
             home.write("notes.txt", "one\ntwo\nthree\n");
             let call = ToolCall {
                 id: "example".into(),

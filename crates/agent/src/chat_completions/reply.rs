@@ -68,7 +68,7 @@ impl Assembler {
         if data.trim() == "[DONE]" {
             return Ok(true);
         }
-        let chunk: Value = serde_json::from_str(data).map_err(|_| garbled(data))?;
+        let chunk = json(data).map_err(|_| garbled(data))?;
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
             return Err(BadReply::Error(error_in(error)));
         }
@@ -89,8 +89,7 @@ impl Assembler {
         deltas: &mut (dyn FnMut(ModelDelta) + Send),
     ) -> Result<ModelReply, BadReply> {
         let text = String::from_utf8_lossy(bytes);
-        let answer: Value = serde_json::from_str(&text)
-            .map_err(|error| if error.is_eof() { BadReply::BrokeOff } else { garbled(&text) })?;
+        let answer = json(&text).map_err(|error| if error.is_eof() { BadReply::BrokeOff } else { garbled(&text) })?;
         if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
             return Err(BadReply::Error(error_in(error)));
         }
@@ -109,6 +108,7 @@ impl Assembler {
         }
         // Without a finish reason nobody said that this was all.
         let finish = self.finish.ok_or(BadReply::BrokeOff)?;
+        let last = self.calls.len().checked_sub(1);
         let mut used = BTreeSet::new();
         let calls = self
             .calls
@@ -117,7 +117,10 @@ impl Assembler {
             .map(|(i, call)| {
                 let fresh = !call.id.is_empty() && used.insert(call.id.clone());
                 let id = if fresh { call.id } else { format!("call_{}_{i}", self.messages) };
-                ToolCall { id, name: call.name, arguments: RawArguments::Text(call.arguments) }
+                // Where the output limit struck, the last call may be the beginning of a longer one.
+                let is_cut = finish == Finish::Length && Some(i) == last;
+                let arguments = if is_cut { RawArguments::Cut } else { RawArguments::Text }(call.arguments);
+                ToolCall { id, name: call.name, arguments }
             })
             .collect();
         Ok(ModelReply { text: self.text.trim().to_owned(), calls, finish, usage: self.usage })
@@ -203,6 +206,42 @@ impl Assembler {
     }
 }
 
+/// Reads JSON, also where a server cut a character into two halves of a surrogate pair: each half becomes U+FFFD, which
+/// loses one character instead of the whole answer.
+fn json(text: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(text).or_else(|error| {
+        let mended = without_lone_surrogates(text);
+        if mended == text { Err(error) } else { serde_json::from_str(&mended) }
+    })
+}
+
+fn without_lone_surrogates(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out += &rest[..at];
+        rest = &rest[at..];
+        let taken = match (surrogate(rest), rest.get(6..).and_then(surrogate)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                out += "\\ufffd";
+                rest = &rest[6..];
+                continue;
+            }
+            // An escaped character, which may itself be a backslash.
+            _ => rest.char_indices().nth(2).map_or(rest.len(), |(at, _)| at),
+        };
+        out += &rest[..taken];
+        rest = &rest[taken..];
+    }
+    out + rest
+}
+
+/// The code unit of an escape such as `\ud83d` at the beginning of `text`.
+fn surrogate(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
+}
+
 /// What an error body says, in one line.
 pub(super) fn error_text(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
@@ -282,6 +321,26 @@ mod tests {
         ]}}]});
         let reply = Assembler::new(3).whole(whole.to_string().as_bytes(), &mut |_| {}).unwrap();
         assert_eq!(reply.calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["call_3_0", "call_3_1"]);
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_costs_a_character_and_not_the_answer() {
+        let mut assembler = Assembler::new(1);
+        for half in ["ab\\ud83d", "\\ude00\\\\ud83d \\ud83d\\ude00"] {
+            let chunk = format!(r#"{{"choices":[{{"delta":{{"content":"{half}"}}}}]}}"#);
+            assembler.event(&chunk, &mut |_| {}).unwrap();
+        }
+        assembler.event(&done().to_string(), &mut |_| {}).unwrap();
+        assert_eq!(assembler.finish(&mut |_| {}).unwrap().text, "ab\u{fffd}\u{fffd}\\ud83d 😀");
+    }
+
+    #[test]
+    fn the_call_that_the_output_limit_cut_is_marked_and_only_that_one() {
+        let call = |index: u64| json!({"index": index, "id": format!("c{index}"), "function": {"name": "t", "arguments": "{}"}});
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]});
+        let reply = streamed(&[delta(&json!({"tool_calls": [call(0), call(1)]})), end]).unwrap();
+        assert_eq!(reply.calls[0].arguments, RawArguments::Text("{}".into()));
+        assert_eq!(reply.calls[1].arguments, RawArguments::Cut("{}".into()));
     }
 
     #[test]

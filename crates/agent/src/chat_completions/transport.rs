@@ -61,9 +61,13 @@ impl HttpTransport {
 
     /// A transport for the endpoint `base_url` (for example `https://openrouter.ai/api/v1`), with a key if it needs one.
     pub fn new(base_url: &str, key: Option<&SecretString>) -> Result<Self, TransportError> {
-        let unusable = |why: String| TransportError::Address(format!("cannot use the address \"{base_url}\": {why}"));
+        // The address itself is not repeated: it may hold a password.
+        let unusable = |why: String| TransportError::Address(format!("cannot use the address of the model: {why}"));
         let url = Url::parse(&format!("{}/chat/completions", base_url.trim_end_matches('/')))
             .map_err(|error| unusable(error.to_string()))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(unusable("it contains a user name or password; use model.api_key".into()));
+        }
         if !matches!(url.scheme(), "http" | "https") {
             return Err(unusable("it must begin with http:// or https://".into()));
         }
@@ -107,10 +111,7 @@ fn is_loopback(url: &Url) -> bool {
 #[async_trait]
 impl Transport for HttpTransport {
     fn place(&self) -> String {
-        let mut shown = self.url.clone();
-        let _ = shown.set_password(None);
-        let _ = shown.set_username("");
-        shown.as_str().trim_end_matches("/chat/completions").to_owned()
+        self.url.as_str().trim_end_matches("/chat/completions").to_owned()
     }
 
     async fn post(&self, body: &Value) -> Result<Response, TransportError> {

@@ -12,7 +12,8 @@ use hermes_core::{
     shown_path,
 };
 
-use super::{ApprovalMode, Call, Phase, Status, Step};
+use super::{ApprovalMode, Call, Phase, Status, Step, stopped_before_it_began};
+use crate::task::Task;
 
 #[derive(Debug)]
 pub(super) struct Approve;
@@ -28,15 +29,15 @@ impl Step for Approve {
         let spec = entry.tool.spec();
         let task = call.scope.task;
         let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
-        let environment = &*task.environment;
         let mut links = Vec::new();
-        let verdict = match resolved(environment, &stated).await {
-            Ok((touches, cwd, scratch)) => {
+        let verdict = match resolved(task, &stated).await {
+            Ok((touches, root, cwd, scratch)) => {
                 links = where_links_lead(&stated, &touches);
                 call.judge.judge(&JudgeRequest {
                     spec,
                     arguments: &call.arguments,
                     touches: &touches,
+                    root: &root,
                     cwd: &cwd,
                     own_folders: &[scratch],
                 })
@@ -44,7 +45,7 @@ impl Step for Approve {
             Err(why) => Verdict::Ask(Concern {
                 reason: format!("touches a path that cannot be resolved: {why}"),
                 note: Some(format!("this path cannot be resolved: {why}")),
-                scope: ApprovalScope { key: String::new(), words: "nothing more than this once".into() },
+                scope: ApprovalScope { key: Vec::new(), words: "nothing more than this once".into() },
             }),
         };
         let refusal = match verdict {
@@ -54,6 +55,9 @@ impl Step for Approve {
                 let began = Instant::now();
                 let refusal = decide(call, &stated, links, concern).await;
                 call.waited += began.elapsed();
+                if call.scope.cancel.is_cancelled() {
+                    return call.refuse(Status::NotStarted, stopped_before_it_began());
+                }
                 refusal
             }
         };
@@ -121,14 +125,17 @@ fn where_links_lead(stated: &Touches, real: &Touches) -> Vec<String> {
         .collect()
 }
 
-async fn resolved(environment: &dyn Environment, stated: &Touches) -> Result<(Touches, PathBuf, PathBuf), String> {
+/// What is touched, where the task began, where the session is, and the session's own folder: all through links.
+async fn resolved(task: &Task, stated: &Touches) -> Result<(Touches, PathBuf, PathBuf, PathBuf), String> {
+    let environment = &*task.environment;
     let mut touches = stated.clone();
     for path in touches.reads.iter_mut().chain(&mut touches.writes).chain(&mut touches.runs_in) {
         *path = real(environment, path).await?;
     }
+    let root = real(environment, task.root()).await?;
     let cwd = real(environment, &environment.cwd()).await?;
     let scratch = real(environment, environment.scratch()).await?;
-    Ok((touches, cwd, scratch))
+    Ok((touches, root, cwd, scratch))
 }
 
 async fn real(environment: &dyn Environment, path: &Path) -> Result<PathBuf, String> {

@@ -107,17 +107,14 @@ fn from_text(text: &str, schema: &Value) -> Option<Value> {
         }
     }
     if accepts(schema, "integer") || accepts(schema, "number") {
-        let fractions = accepts(schema, "number");
-        let integer = trimmed.parse::<i64>().map(Number::from).or_else(|_| trimmed.parse::<u64>().map(Number::from));
-        if let Ok(integer) = integer {
-            return Some(Value::Number(integer));
+        let decimal = Decimal::read(trimmed);
+        if let Some(whole) = decimal.as_ref().and_then(Decimal::whole) {
+            return Some(Value::Number(whole));
         }
-        if let Ok(double) = trimmed.parse::<f64>()
-            && looks_decimal(trimmed)
+        if accepts(schema, "number")
+            && let Some(double) = decimal.filter(Decimal::fits_a_double).and_then(|_| trimmed.parse().ok())
         {
-            // Digits that a double cannot hold stay text, and validation says so.
-            return whole(double)
-                .or_else(|| (fractions && double.abs() < EXACT).then(|| Number::from_f64(double))?.map(Value::Number));
+            return Number::from_f64(double).map(Value::Number);
         }
     }
     for (kind, opening) in [("array", '['), ("object", '{')] {
@@ -128,9 +125,61 @@ fn from_text(text: &str, schema: &Value) -> Option<Value> {
     None
 }
 
-/// Rust also reads `inf` and `nan` as numbers; JSON has no such thing.
-fn looks_decimal(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'))
+/// A decimal number as it is written, before any of its digits can be lost.
+struct Decimal {
+    negative: bool,
+    /// Without leading zeros.
+    digits: String,
+    /// How many of `digits` stand after the point; negative if zeros are missing.
+    scale: i64,
+}
+
+impl Decimal {
+    /// Reads `-12.50e3` and the like; `inf`, `nan`, `0x10` and `1_000` are texts.
+    fn read(text: &str) -> Option<Self> {
+        let (negative, rest) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (rest, 0),
+        };
+        let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{before}{after}");
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let scale = i64::try_from(after.len()).ok()? - i64::from(exponent);
+        Some(Self { negative, digits: digits.trim_start_matches('0').to_owned(), scale })
+    }
+
+    /// The same as an integer, if it is one and JSON can hold it.
+    fn whole(&self) -> Option<Number> {
+        /// More digits than the largest integer has.
+        const MOST_DIGITS: i64 = 25;
+        let digits = self.digits.trim_end_matches('0');
+        let zeros = i64::try_from(self.digits.len() - digits.len()).ok()? - self.scale;
+        if digits.is_empty() {
+            return Some(0.into());
+        }
+        if !(0..=MOST_DIGITS).contains(&zeros) {
+            return None;
+        }
+        let text = format!("{digits}{}", "0".repeat(usize::try_from(zeros).ok()?));
+        if self.negative {
+            format!("-{text}").parse::<i64>().ok().map(Number::from)
+        } else {
+            text.parse::<u64>().ok().map(Number::from)
+        }
+    }
+
+    /// Whether a double keeps all of its digits: 15 always survive, in the range of normal numbers (IEEE 754).
+    fn fits_a_double(&self) -> bool {
+        let digits = self.digits.trim_end_matches('0');
+        let magnitude = i64::try_from(self.digits.len()).unwrap_or(i64::MAX).saturating_sub(self.scale);
+        digits.len() <= 15 && (-300..300).contains(&magnitude)
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the value is whole and below 2^53")]
@@ -211,6 +260,10 @@ mod tests {
             (json!("1e3"), &int, json!(1000)),
             (json!(4.0), &int, json!(4)),
             (json!("-0.5"), &num, json!(-0.5)),
+            (json!("9007199254740993.0"), &int, json!(9_007_199_254_740_993_u64)),
+            (json!("-1.50e1"), &int, json!(-15)),
+            (json!("0e5"), &int, json!(0)),
+            (json!(".25"), &num, json!(0.25)),
             (json!("18446744073709551615"), &int, json!(u64::MAX)),
             (json!("TRUE"), &flag, json!(true)),
             (json!("[1, \"2\"]"), &list, json!([1, 2])),
@@ -237,6 +290,14 @@ mod tests {
             (json!("99999999999999999999"), &int),
             (json!("abc"), &int),
             (json!(""), &int),
+            (json!("1.00000000000000000001"), &int),
+            (json!("1.00000000000000000001"), &num),
+            (json!("1e-400"), &num),
+            (json!("1e400"), &int),
+            (json!("1e999999999999"), &int),
+            (json!("0x10"), &int),
+            (json!("1_000"), &int),
+            (json!("."), &num),
             (json!("nan"), &num),
             (json!("inf"), &num),
             (json!("yes"), &json!({"type":"boolean"})),

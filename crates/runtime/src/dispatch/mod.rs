@@ -265,13 +265,17 @@ impl Dispatcher {
     }
 }
 
+fn stopped_before_it_began() -> ToolError {
+    ToolError::tell("not run: the turn was stopped before this call began").with("status", "not_started")
+}
+
 fn not_started(request: &ToolCall, scope: &Scope<'_>) -> CallReport {
     scope.observer.started(request);
     let report = CallReport {
         id: request.id.clone(),
         name: request.name.clone(),
         status: Status::NotStarted,
-        text: r#"{"error":"not run: the turn was stopped before this call began","status":"not_started"}"#.into(),
+        text: serde_json::Value::from(stopped_before_it_began()).to_string(),
         attachments: Vec::new(),
         headline: String::new(),
         summary: "not run: stopped".into(),

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use hermes_core::{Content, StopTurn, ToolError, ToolOutput, ToolResult};
 use tokio::time::{sleep, timeout};
 
-use super::{Call, Outcome, Phase, Status, Step};
+use super::{Call, Outcome, Phase, Status, Step, stopped_before_it_began};
 
 /// How long a tool may go on after the turn was stopped (spec agent §4.6).
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -28,8 +28,7 @@ impl Step for Run {
         let cancel = call.scope.cancel;
         let name = &entry.tool.spec().name;
         if cancel.is_cancelled() {
-            let error = ToolError::tell("not run: the turn was stopped before this call began");
-            return call.refuse(Status::NotStarted, error.with("status", "not_started"));
+            return call.refuse(Status::NotStarted, stopped_before_it_began());
         }
         let cx = call.scope.task.context(&call.request.id, cancel);
         let running = entry.tool.call(call.arguments.clone(), cx);

@@ -1,7 +1,9 @@
 //! `calculate`: arithmetic for models that should not do it in their heads.
 //!
-//! The only idea here: fend evaluates numbers and units, exactly where that is possible, and has nothing else to offer,
-//! so there is nothing to sandbox. What may take long (`9^9^9`) is stopped by a clock that fend looks at.
+//! fend evaluates numbers and units, exactly where that is possible, and reaches nothing outside of itself. What may take
+//! long (`9^9^9`) is stopped by a clock that it looks at. It descends into expressions recursively, and a stack that
+//! overflows would end the whole process: so expressions are short, cannot define functions (which could call
+//! themselves), and are evaluated on a thread whose stack has room for the deepest expression of that length.
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +13,11 @@ use crate::prelude::*;
 
 /// Longer than any sum a person would write, shorter than a person would wait.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Characters of an expression; the deepest nesting is as many parentheses.
+const LONGEST: usize = 1_000;
+/// Measured: the worst expression of that length needs less than a tenth of it. Only what is touched takes memory.
+const STACK: usize = 256 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -34,18 +41,29 @@ pub(super) fn tool() -> impl Tool {
         .example(r#"{"expression": "3 km + 200 m"}"#, gives(r#"{"result": "3.2 km"}"#))
         .example(r#"{"expression": "1 / 0"}"#, fails("division by zero"))
         .example(r#"{"expression": "9^9^9^9"}"#, fails("cannot evaluate"))
+        .example(r#"{"expression": "(x: x x) (x: x x)"}"#, fails("cannot be defined"))
 }
 
 async fn calculate(args: Args, _cx: ToolCx) -> ToolResult {
     let expression = args.expression;
-    let evaluated = tokio::task::spawn_blocking(move || {
+    if expression.len() > LONGEST {
+        let message = format!("calculate: the expression has {} characters, more than {LONGEST}", expression.len());
+        return Err(ToolError::tell(message));
+    }
+    if [":", "=>", "\\"].iter().any(|sign| expression.contains(sign)) {
+        return Err(ToolError::tell("calculate: functions of your own cannot be defined here, only evaluated"));
+    }
+    let (send, receive) = tokio::sync::oneshot::channel();
+    let evaluate = move || {
         let mut context = Context::new();
         context.disable_rng();
         let answer = fend_core::evaluate_with_interrupt(&expression, &mut context, &Until(Instant::now() + PATIENCE));
-        answer.map_err(|why| format!("cannot evaluate `{expression}`: {}", why.to_lowercase()))
-    });
-    let answer = evaluated.await.map_err(|error| ToolError::tell(format!("cannot evaluate: {error}")))?;
-    let answer = answer.map_err(ToolError::tell)?;
+        // Nobody listens any more if the call was stopped.
+        let _ = send.send(answer.map_err(|why| format!("cannot evaluate `{expression}`: {}", why.to_lowercase())));
+    };
+    let broken = |error: &dyn std::fmt::Display| ToolError::tell(format!("calculate: cannot evaluate: {error}"));
+    std::thread::Builder::new().stack_size(STACK).spawn(evaluate).map_err(|error| broken(&error))?;
+    let answer = receive.await.map_err(|error| broken(&error))?.map_err(ToolError::tell)?;
     let text = answer.get_main_result();
     let (value, exact) = match text.strip_prefix("approx. ") {
         Some(value) => (value, false),
@@ -71,5 +89,36 @@ struct Until(Instant);
 impl Interrupt for Until {
     fn should_interrupt(&self) -> bool {
         Instant::now() >= self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On the stack that the tool gives it; an overflow would end the test run.
+    fn evaluated(expression: String) {
+        let evaluate = move || {
+            let until = Until(Instant::now() + Duration::from_secs(20));
+            let _ = fend_core::evaluate_with_interrupt(&expression, &mut Context::new(), &until);
+        };
+        std::thread::Builder::new().stack_size(STACK / 10).spawn(evaluate).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn the_deepest_expressions_of_the_allowed_length_leave_room_on_the_stack() {
+        let half = LONGEST / 2;
+        for expression in [
+            format!("{}1{}", "(".repeat(half), ")".repeat(half)),
+            "(".repeat(LONGEST),
+            "-".repeat(LONGEST),
+            "1+".repeat(half),
+            "1^".repeat(half),
+            "sqrt ".repeat(LONGEST / 5),
+            "1/".repeat(half),
+            "!".repeat(LONGEST),
+        ] {
+            evaluated(expression);
+        }
     }
 }

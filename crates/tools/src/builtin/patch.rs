@@ -5,6 +5,7 @@
 //! gets the file's line ends. Bytes outside the replaced piece are the bytes that were there.
 
 use crate::prelude::*;
+use crate::support::known::{self, Fingerprint};
 use crate::support::paths::shown;
 use crate::support::text::{BOM, file_error, is_crlf, read_for_editing, to_crlf};
 use crate::support::words::{excerpt, plural};
@@ -74,6 +75,7 @@ async fn patch(args: Args, cx: ToolCx) -> ToolResult {
     if args.old_string == args.new_string {
         return Err(unchanged("old_string and new_string are the same".into()));
     }
+    known::check(&cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
     let before = read_for_editing(&cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
     let (old, new) = with_line_ends_of(&before, args.old_string, args.new_string);
     let places: Vec<usize> = before.match_indices(&old).map(|(at, _)| at).collect();
@@ -99,6 +101,7 @@ async fn patch(args: Args, cx: ToolCx) -> ToolResult {
         .write(&path, after.as_bytes())
         .await
         .map_err(|error| file_error("patch", &error).with("success", false))?;
+    known::remember(&cx, &path, Fingerprint::of(after.as_bytes())).await;
     let resolved = path.display().to_string();
     let result = json!({
         "success": true,
@@ -115,7 +118,11 @@ async fn patch(args: Args, cx: ToolCx) -> ToolResult {
 
 /// Old and new text with the line ends of a file whose every line ends in CRLF.
 fn with_line_ends_of(file: &str, old: String, new: String) -> (String, String) {
-    if is_crlf(file) && !file.contains(&old) { (to_crlf(&old), to_crlf(&new)) } else { (old, new) }
+    if !is_crlf(file) {
+        return (old, new);
+    }
+    let old = if file.contains(&old) { old } else { to_crlf(&old) };
+    (old, to_crlf(&new))
 }
 
 fn line_numbers(text: &str, places: &[usize]) -> String {
@@ -150,6 +157,8 @@ mod tests {
     fn only_a_file_that_is_crlf_throughout_lends_its_line_ends() {
         let ends = |file| with_line_ends_of(file, "a\nb".into(), "c\nd".into()).1;
         assert_eq!(ends("a\r\nb\r\n"), "c\r\nd");
+        let new = |old: &str| with_line_ends_of("a\r\nb\r\n", old.into(), "c\nd\r\ne".into()).1;
+        assert_eq!((new("a"), new("a\r\nb")), ("c\r\nd\r\ne".into(), "c\r\nd\r\ne".into()));
         assert_eq!(ends("a\r\nb\nx\n"), "c\nd");
         assert_eq!(ends("a\nb\n"), "c\nd");
     }

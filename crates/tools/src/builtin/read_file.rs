@@ -7,6 +7,7 @@
 use hermes_core::{FileErrorKind, FileKind, grouped};
 
 use crate::prelude::*;
+use crate::support::known::{self, Fingerprint};
 use crate::support::paths::{shown, similar};
 use crate::support::text::{BOM, Looks, SNIFF_BYTES, file_error, looks};
 use crate::support::words::plural;
@@ -85,6 +86,7 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
     let first = usize::try_from(args.offset.unwrap_or(1)).unwrap_or(1).max(1);
     let limit = usize::try_from(args.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(1).clamp(1, cx.limits.read_lines);
     let mut window = Window::new(first, limit, cx.limits.line_chars);
+    let mut fingerprint = Fingerprint::default();
     let mut at = 0;
     loop {
         let piece =
@@ -93,8 +95,10 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
             break;
         }
         at += piece.len() as u64;
+        fingerprint.push(&piece);
         window.push(&piece);
     }
+    known::remember(&cx, &path, fingerprint).await;
     Ok(window.finish(&shown(&cx, &path), at))
 }
 
@@ -107,13 +111,30 @@ struct Window {
     line: Vec<u8>,
     /// Whether the line being read has any bytes at all.
     line_is_open: bool,
+    /// Whether bytes of it were left out.
+    line_is_cut: bool,
     total: usize,
-    kept: Vec<Vec<u8>>,
+    kept: Vec<Line>,
+}
+
+/// The bytes of a line, as far as they can be shown.
+struct Line {
+    bytes: Vec<u8>,
+    is_cut: bool,
 }
 
 impl Window {
     fn new(first: usize, limit: usize, line_chars: usize) -> Self {
-        Self { first, limit, line_chars, line: Vec::new(), line_is_open: false, total: 0, kept: Vec::new() }
+        Self {
+            first,
+            limit,
+            line_chars,
+            line: Vec::new(),
+            line_is_open: false,
+            line_is_cut: false,
+            total: 0,
+            kept: Vec::new(),
+        }
     }
 
     fn wants_the_next_line(&self) -> bool {
@@ -126,7 +147,8 @@ impl Window {
             self.line_is_open |= !text.is_empty();
             if self.wants_the_next_line() {
                 // A character has at most four bytes; one more tells that the line is longer than what is shown.
-                let room = (self.line_chars * 4 + 4).saturating_sub(self.line.len());
+                let room = self.line_chars.saturating_mul(4).saturating_add(4).saturating_sub(self.line.len());
+                self.line_is_cut |= text.len() > room;
                 self.line.extend_from_slice(&text[..text.len().min(room)]);
             }
             if ends {
@@ -137,12 +159,13 @@ impl Window {
 
     fn end_line(&mut self) {
         if self.wants_the_next_line() {
-            let mut line = std::mem::take(&mut self.line);
-            if line.last() == Some(&b'\r') {
-                line.pop();
+            let mut bytes = std::mem::take(&mut self.line);
+            if bytes.last() == Some(&b'\r') && !self.line_is_cut {
+                bytes.pop();
             }
-            self.kept.push(line);
+            self.kept.push(Line { bytes, is_cut: self.line_is_cut });
         }
+        self.line_is_cut = false;
         self.total += 1;
         self.line_is_open = false;
     }
@@ -151,13 +174,13 @@ impl Window {
         if self.line_is_open {
             self.end_line();
         }
-        let is_utf8 = self.kept.iter().all(|line| is_utf8_so_far(line));
+        let is_utf8 = self.kept.iter().all(Line::is_utf8);
         let mut content = String::new();
         let mut chars = 0;
         let mut shown = 0;
         let mut cut_lines = false;
         for (i, line) in self.kept.iter().enumerate() {
-            let text = decoded(line, is_utf8);
+            let text = decoded(&line.bytes, is_utf8);
             let text = if i == 0 && self.first == 1 { text.strip_prefix(BOM).unwrap_or(&text) } else { &text };
             let (text, cut) = shortened(text, self.line_chars);
             let row = format!("{}|{text}", self.first + i);
@@ -208,11 +231,13 @@ impl Window {
     }
 }
 
-/// Whether `line`, which may have been cut inside its last character, is UTF-8.
-fn is_utf8_so_far(line: &[u8]) -> bool {
-    match std::str::from_utf8(line) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none() && line.len() > 4,
+impl Line {
+    /// A line that was cut may end inside a character; any other may not.
+    fn is_utf8(&self) -> bool {
+        match std::str::from_utf8(&self.bytes) {
+            Ok(_) => true,
+            Err(error) => error.error_len().is_none() && self.is_cut,
+        }
     }
 }
 
@@ -283,5 +308,6 @@ mod tests {
         let got = window(b"caf\xe9\n", 1, 5);
         assert_eq!(got["content"], json!("1|café"));
         assert!(got["encoding"].as_str().unwrap().starts_with("latin-1"));
+        assert_eq!(window(b"un caf\xe9\n", 1, 5)["content"], json!("1|un café"));
     }
 }

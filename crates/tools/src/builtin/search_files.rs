@@ -46,9 +46,7 @@ struct Args {
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum Target {
-    #[serde(alias = "grep")]
     Content,
-    #[serde(alias = "find")]
     Files,
 }
 
@@ -113,10 +111,11 @@ async fn search_files(args: Args, cx: ToolCx) -> ToolResult {
         context: usize::try_from(args.context.unwrap_or(0)).unwrap_or(0).min(50),
     };
     let names = args.target == Some(Target::Files);
-    let name_pattern = if names { Some(engine::name_glob(&args.pattern)) } else { args.file_glob };
-    let globs = name_pattern.map(|pattern| glob(&pattern, &root)).transpose().map_err(&refused)?;
+    let name_pattern = names.then(|| engine::name_glob(&args.pattern));
+    let globs = name_pattern.into_iter().chain(args.file_glob).map(|pattern| glob(&pattern));
+    let globs: Vec<_> = globs.collect::<Result<_, _>>().map_err(&refused)?;
     let stop = Stop { deadline: Instant::now() + PATIENCE, cancel: cx.cancel.clone() };
-    let search = Search { root: root.clone(), glob: globs, stop };
+    let search = Search { root: root.clone(), globs, stop };
 
     let cwd = cx.environment.cwd();
     let mode = args.output_mode.unwrap_or(OutputMode::Content);
@@ -126,11 +125,12 @@ async fn search_files(args: Args, cx: ToolCx) -> ToolResult {
         }
         let matcher = engine::matcher(&args.pattern)?;
         let found = search.count(&matcher);
-        Ok(match mode {
+        let answer = match mode {
             OutputMode::Content => lines(&search, &matcher, &found, &window, &cwd),
             OutputMode::FilesOnly => files(&search, &found, &window, &cwd),
             OutputMode::Count => counts(&search, &found, &window, &cwd),
-        })
+        };
+        Ok(answer.with_omitted(&found))
     };
     let answer = tokio::task::spawn_blocking(work).await.map_err(|error| refused(error.to_string()))?;
     let mut answer = answer.map_err(refused)?;
@@ -182,6 +182,16 @@ impl Answer {
         }
         let skipped = if total == 0 { search.skipped() } else { None };
         Self { json, total, summary, skipped }
+    }
+
+    /// Says what was not, or not wholly, searched.
+    fn with_omitted(mut self, found: &Found) -> Self {
+        for (key, count) in [("binary_files", found.binary), ("unreadable_files", found.unreadable)] {
+            if count > 0 {
+                self.json["_omitted"][key] = json!(count);
+            }
+        }
+        self
     }
 }
 

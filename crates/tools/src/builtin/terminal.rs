@@ -76,12 +76,13 @@ async fn terminal(args: Args, cx: ToolCx) -> ToolResult {
             let limit = duration(timeout);
             (
                 Some(format!("[Command timed out after {limit}]")),
-                Some(format!("killed after {limit}, with all its children")),
+                Some(format!("killed after {limit}{}", rest(finished.left_over))),
             )
         }
-        FinishedHow::Cancelled => {
-            (Some("[Command interrupted]".into()), Some("interrupted by the user and killed".into()))
-        }
+        FinishedHow::Cancelled => (
+            Some("[Command interrupted]".into()),
+            Some(format!("interrupted by the user and killed{}", rest(finished.left_over))),
+        ),
         FinishedHow::Signalled(signal) => (None, Some(format!("ended by signal {signal}"))),
         FinishedHow::Exited(_) => (None, None),
     };
@@ -107,6 +108,14 @@ fn cannot_run(error: &EnvironmentError) -> ToolError {
         _ => ("nothing was run", 126),
     };
     ToolError::tell(format!("terminal: {error}; {advice}")).with("output", "").with("exit_code", code)
+}
+
+/// What became of the processes that a killed command had started.
+fn rest(left_over: usize) -> String {
+    match left_over {
+        0 => ", with everything it had started".into(),
+        some => format!("; {} could not be ended", plural(some, "process")),
+    }
 }
 
 fn first_line(command: &str) -> String {

@@ -6,6 +6,7 @@
 use hermes_core::{FileErrorKind, FileKind, grouped};
 
 use crate::prelude::*;
+use crate::support::known::{self, Fingerprint};
 use crate::support::text::{BOM, LARGEST_EDIT, file_error, is_crlf, to_crlf};
 use crate::support::words::{excerpt, plural};
 
@@ -43,22 +44,28 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
         return Err(ToolError::tell("write_file: the path is empty; nothing was written"));
     }
     let path = cx.resolve(&args.path);
-    let refused = |error| file_error("write_file", &error).with("bytes_written", 0);
+    let refused = |error: ToolError| {
+        let resolved = path.display().to_string();
+        error.with("bytes_written", 0).with("dirs_created", false).with("resolved_path", resolved)
+    };
+    let failed = |error| refused(file_error("write_file", &error));
+    known::check(&cx, "write_file", &path).await.map_err(refused)?;
     let mut existed = true;
     let old = match cx.environment.stat(&path).await {
         // Anything that is no regular file is refused by the write itself, in its own words.
         Ok(stat) if stat.kind == FileKind::File && stat.len <= LARGEST_EDIT => {
-            Some(cx.environment.read(&path, 0..u64::MAX).await.map_err(refused)?)
+            Some(cx.environment.read(&path, 0..u64::MAX).await.map_err(failed)?)
         }
         Ok(_) => None,
         Err(error) if error.kind == FileErrorKind::NotFound => {
             existed = false;
             None
         }
-        Err(error) => return Err(refused(error)),
+        Err(error) => return Err(failed(error)),
     };
     let content = with_habits_of(old.as_deref().and_then(|old| std::str::from_utf8(old).ok()), args.content);
-    let dirs_created = cx.environment.write(&path, content.as_bytes()).await.map_err(refused)?;
+    let dirs_created = cx.environment.write(&path, content.as_bytes()).await.map_err(failed)?;
+    known::remember(&cx, &path, Fingerprint::of(content.as_bytes())).await;
     let resolved = path.display().to_string();
     let result = json!({
         "bytes_written": content.len(),

@@ -8,7 +8,7 @@ use hermes_core::grouped;
 pub(crate) fn plural(count: usize, noun: &str) -> String {
     let ending = match noun {
         _ if count == 1 => "",
-        noun if noun.ends_with("ch") => "es",
+        noun if noun.ends_with("ch") || noun.ends_with("ss") => "es",
         _ => "s",
     };
     format!("{} {noun}{ending}", grouped(count as u64))

@@ -3,25 +3,29 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use globset::{GlobBuilder, GlobMatcher};
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch, sinks};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use hermes_core::CancellationToken;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
 /// Characters of a line that are shown, around the match (spec tools §7.3).
 const LINE_CHARS: usize = 500;
+/// Bytes that a compiled pattern may take; ordinary ones take thousands.
+const LARGEST_REGEX: usize = 10 * 1024 * 1024;
 /// How many skipped files are counted before the answer is "at least".
 const MOST_SKIPPED: usize = 10_000;
 
 /// Where to search and when to give up.
 pub(super) struct Search {
     pub(super) root: PathBuf,
-    pub(super) glob: Option<Glob>,
+    /// All of them have to match.
+    pub(super) globs: Vec<Glob>,
     pub(super) stop: Stop,
 }
 
@@ -40,6 +44,10 @@ impl Stop {
 /// The files with matches, sorted by path, with the number of matching lines of each.
 pub(super) struct Found {
     pub(super) files: Vec<(PathBuf, usize)>,
+    /// Files that are not text, of which only what precedes the first NUL byte was searched.
+    pub(super) binary: usize,
+    /// Files that could not be read.
+    pub(super) unreadable: usize,
 }
 
 impl Found {
@@ -70,8 +78,8 @@ enum MatchOn {
     WholePath,
 }
 
-/// Compiles `pattern`: one with a `/` is about the path below `root`, one without is about the name.
-pub(super) fn glob(pattern: &str, root: &Path) -> Result<Glob, String> {
+/// Compiles `pattern`: one with a `/` is about the path below the root, one without is about the name.
+pub(super) fn glob(pattern: &str) -> Result<Glob, String> {
     let on = match pattern {
         pattern if pattern.starts_with('/') => MatchOn::WholePath,
         pattern if pattern.contains('/') => MatchOn::PathBelowRoot,
@@ -83,7 +91,6 @@ pub(super) fn glob(pattern: &str, root: &Path) -> Result<Glob, String> {
     };
     let built = GlobBuilder::new(pattern).literal_separator(true).build();
     let built = built.map_err(|error| format!("`{pattern}` is not a glob: {}", error.kind()))?;
-    debug_assert!(root.is_absolute(), "paths are resolved before they get here");
     Ok(Glob { matcher: built.compile_matcher(), on })
 }
 
@@ -98,7 +105,9 @@ pub(super) fn name_glob(pattern: &str) -> String {
 
 /// Compiles a regular expression that matches within a line.
 pub(super) fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
-    let built = RegexMatcherBuilder::new().line_terminator(Some(b'\n')).build(pattern);
+    let mut builder = RegexMatcherBuilder::new();
+    builder.line_terminator(Some(b'\n')).size_limit(LARGEST_REGEX).dfa_size_limit(LARGEST_REGEX);
+    let built = builder.build(pattern);
     built.map_err(|error| {
         let why = error.to_string();
         format!("`{pattern}` is not a regular expression for lines: {}", why.trim().replace('\n', " "))
@@ -110,7 +119,7 @@ impl Search {
         let path = entry.path();
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         is_file
-            && self.glob.as_ref().is_none_or(|glob| match glob.on {
+            && self.globs.iter().all(|glob| match glob.on {
                 MatchOn::Name => glob.matcher.is_match(entry.file_name()),
                 MatchOn::PathBelowRoot => path.strip_prefix(&self.root).is_ok_and(|below| glob.matcher.is_match(below)),
                 MatchOn::WholePath => glob.matcher.is_match(path),
@@ -147,18 +156,19 @@ impl Search {
 
     /// Counts the matching lines of every file.
     pub(super) fn count(&self, matcher: &RegexMatcher) -> Found {
+        let (binary, unreadable) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let mut files = self.visit(|entry| {
-            let mut count = 0;
-            let sink = sinks::Bytes(|_, _| {
-                count += 1;
-                Ok(true)
-            });
-            // A file that vanished or may not be read has no matches that could be shown.
-            searcher(0).search_path(matcher, entry.path(), sink).ok()?;
-            (count > 0).then(|| (entry.path().to_path_buf(), count))
+            let mut counter = Counter::default();
+            if searcher(0).search_path(matcher, entry.path(), &mut counter).is_err() {
+                unreadable.fetch_add(1, Ordering::Relaxed);
+            }
+            if counter.is_binary {
+                binary.fetch_add(1, Ordering::Relaxed);
+            }
+            (counter.matches > 0).then(|| (entry.path().to_path_buf(), counter.matches))
         });
         files.sort();
-        Found { files }
+        Found { files, binary: binary.into_inner(), unreadable: unreadable.into_inner() }
     }
 
     /// The names of all accepted files, last changed first.
@@ -231,6 +241,27 @@ fn without_repeats(mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_by(|a, b| (&a.path, a.line, !a.is_match).cmp(&(&b.path, b.line, !b.is_match)));
     rows.dedup_by(|b, a| a.path == b.path && a.line == b.line);
     rows
+}
+
+/// Counts the matching lines of one file.
+#[derive(Default)]
+struct Counter {
+    matches: usize,
+    is_binary: bool,
+}
+
+impl Sink for &mut Counter {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, _: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        self.matches += 1;
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _: &Searcher, _: u64) -> Result<bool, io::Error> {
+        self.is_binary = true;
+        Ok(true)
+    }
 }
 
 /// Collects the matches of one file that lie in the window, and the lines around them.
