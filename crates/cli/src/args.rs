@@ -34,6 +34,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Talk with the agent (also without any command).
+    #[command(after_help = "Examples:\n  hermes\n  hermes chat --model gpt-5 --toolsets file,math")]
     Chat(AgentArgs),
     /// Do one task and print the answer.
     #[command(
@@ -231,6 +232,7 @@ pub(crate) enum Provider {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
     /// Print where the configuration file is.
+    #[command(after_help = "Example:\n  $EDITOR \"$(hermes config path)\"")]
     Path,
     /// Print one value, or all of them.
     #[command(after_help = "Examples:\n  hermes config get agent.max_turns\n  hermes config get --json")]

@@ -50,6 +50,9 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<Exit, Failure> {
     let world = World::of_this_process()?;
+    if cli.task.is_some() && cli.command.is_some() {
+        return Err(Failure::usage("-q TASK does a task by itself and takes no command beside it"));
+    }
     match cli.command {
         Some(Command::Config { verb }) => commands::config::run(&world, verb),
         Some(Command::Completions { shell }) => commands::completions::run(shell),

@@ -1,13 +1,16 @@
 //! Which model answers: `--model`, then the configuration, then a key in the environment, then a server on this machine.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
+use hermes_agent::chat_completions::transport;
 use hermes_agent::{ChatCompletions, HttpTransport, Retry, Script, local_servers};
 use hermes_core::Model;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::config::Config;
+use crate::terminal::text::one_line;
 use crate::words::Failure;
 use crate::world::World;
 
@@ -66,20 +69,21 @@ pub(crate) async fn choose(world: &World, config: &Config, flag: Option<&str>) -
     }
     if let Some(provider) = wanted_provider(config, &keys)? {
         let name = name.unwrap_or_else(|| provider.model.to_owned());
-        let key = config.text("model.api_key").map(SecretString::from).or_else(|| keys.secret(provider.key_variable));
+        let key = config.secret("model.api_key").or_else(|| keys.secret(provider.key_variable));
         let base_url = match provider.name {
-            "openai" => keys.text("OPENAI_BASE_URL").unwrap_or_else(|| provider.base_url.to_owned()),
+            // Set by the user beside the key, so the key is meant to go there.
+            "openai" => world.variable("OPENAI_BASE_URL").unwrap_or(provider.base_url).to_owned(),
             _ => provider.base_url.to_owned(),
         };
         let label = format!("{name} via {}", provider.label);
-        return connected(config, &base_url, key.as_ref(), name, label);
+        return connected(config, &base_url, key.as_ref(), name, &label);
     }
     if config.flag("model.probe_local")
         && let Some(found) = local_servers::find(&local_servers::candidates(), local_servers::PATIENCE).await
     {
         let name = name.unwrap_or(found.model);
         let label = format!("{name} via {} on this machine", found.name);
-        return connected(config, &found.base_url, None, name, label);
+        return connected(config, &found.base_url, None, name, &label);
     }
     Err(none_found(&keys))
 }
@@ -101,12 +105,8 @@ pub(crate) fn play(config: &Config, name: &str, text: &str) -> Result<Chosen, Fa
 
 /// The endpoint that the configuration names. A key of a provider goes to that provider's host only.
 async fn at(config: &Config, keys: &Keys<'_>, base_url: &str, name: Option<String>) -> Result<Chosen, Failure> {
-    let of_host = |provider: &&Provider| {
-        let host = base_url.split("://").nth(1).unwrap_or_default().split(['/', ':']).next().unwrap_or_default();
-        host == provider.host
-    };
-    let provider = PROVIDERS.iter().find(of_host);
-    let key = config.text("model.api_key").map(SecretString::from);
+    let provider = PROVIDERS.iter().find(|provider| transport::leads_to(base_url, provider.host));
+    let key = config.secret("model.api_key");
     let key = key.or_else(|| provider.and_then(|provider| keys.secret(provider.key_variable)));
     let name = match (name, provider) {
         (Some(name), _) => name,
@@ -123,7 +123,7 @@ async fn at(config: &Config, keys: &Keys<'_>, base_url: &str, name: Option<Strin
     };
     let place = provider.map_or_else(|| base_url.to_owned(), |provider| provider.label.to_owned());
     let label = format!("{name} via {place}");
-    connected(config, base_url, key.as_ref(), name, label)
+    connected(config, base_url, key.as_ref(), name, &label)
 }
 
 fn connected(
@@ -131,9 +131,11 @@ fn connected(
     base_url: &str,
     key: Option<&SecretString>,
     name: String,
-    label: String,
+    label: &str,
 ) -> Result<Chosen, Failure> {
     let transport = HttpTransport::new(base_url, key).map_err(|error| Failure::new(error.to_string()))?;
+    // A server chooses the names of its models.
+    let label = one_line(label, 120);
     Ok(Chosen { model: tuned(config, ChatCompletions::new(transport, name)), label, person: Vec::new() })
 }
 
@@ -147,11 +149,16 @@ fn tuned(config: &Config, model: ChatCompletions) -> Arc<dyn Model> {
 }
 
 fn wanted_provider(config: &Config, keys: &Keys<'_>) -> Result<Option<&'static Provider>, Failure> {
-    let by_key = PROVIDERS.iter().find(|provider| keys.text(provider.key_variable).is_some());
+    let by_key = PROVIDERS.iter().find(|provider| keys.secret(provider.key_variable).is_some());
     match config.text("model.provider").as_deref() {
+        None | Some("auto" | "custom") if config.secret("model.api_key").is_some() => Err(Failure::new(
+            "model.api_key is set, but nothing says whose it is: set model.base_url or model.provider beside it",
+        )),
         None | Some("auto" | "custom") => Ok(by_key),
         Some(name) => match PROVIDERS.iter().find(|provider| provider.name == name) {
-            Some(provider) if config.is_set("model.api_key") || keys.text(provider.key_variable).is_some() => {
+            Some(provider)
+                if config.secret("model.api_key").is_some() || keys.secret(provider.key_variable).is_some() =>
+            {
                 Ok(Some(provider))
             }
             Some(provider) => Err(Failure::new(format!(
@@ -168,39 +175,39 @@ fn wanted_provider(config: &Config, keys: &Keys<'_>) -> Result<Option<&'static P
 /// Keys from the environment and, where it says nothing, from `.env` in the home of Hermes.
 struct Keys<'a> {
     world: &'a World,
-    file: Vec<(String, String)>,
+    file: Vec<(String, SecretString)>,
 }
 
 impl<'a> Keys<'a> {
     fn read(world: &'a World) -> Result<Self, Failure> {
         let path = world.home.join(".env");
-        let unreadable =
-            |error: &dyn std::fmt::Display| Failure::new(format!("cannot read {}: {error}", path.display()));
+        let unreadable = |why: &str| Failure::new(format!("cannot read {}: {why}", path.display()));
+        // The error's own text repeats the line, and the line may hold a key.
+        let bad_line = |_| unreadable("a line in it is not NAME=VALUE");
         let file = match dotenvy::from_path_iter(&path) {
-            Ok(pairs) => pairs.collect::<Result<_, _>>().map_err(|error| match error {
-                // The error's own text repeats the line, and the line may hold a key.
-                dotenvy::Error::LineParse(..) => unreadable(&"a line in it is not NAME=VALUE"),
-                other => unreadable(&other),
-            })?,
-            Err(error) if error.not_found() => Vec::new(),
-            Err(error) => return Err(unreadable(&error)),
+            Ok(pairs) => pairs
+                .map(|pair| pair.map(|(name, value)| (name, value.into())))
+                .collect::<Result<_, _>>()
+                .map_err(bad_line)?,
+            Err(dotenvy::Error::Io(error))
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Vec::new()
+            }
+            Err(dotenvy::Error::Io(error)) => return Err(unreadable(&error.to_string())),
+            Err(error) => return Err(bad_line(error)),
         };
         Ok(Self { world, file })
     }
 
-    fn text(&self, name: &str) -> Option<String> {
-        let in_file =
-            || self.file.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.clone());
-        self.world.variable(name).map(str::to_owned).or_else(in_file)
-    }
-
     fn secret(&self, name: &str) -> Option<SecretString> {
-        self.text(name).map(SecretString::from)
+        let in_file = || self.file.iter().find(|(key, value)| key == name && !value.expose_secret().is_empty());
+        self.world.variable(name).map(SecretString::from).or_else(|| in_file().map(|(_, value)| value.clone()))
     }
 }
 
 fn none_found(keys: &Keys<'_>) -> Failure {
-    let anthropic = if keys.text("ANTHROPIC_API_KEY").is_some() {
+    let anthropic = if keys.secret("ANTHROPIC_API_KEY").is_some() {
         "\n(ANTHROPIC_API_KEY is set, but Anthropic's own API is not supported yet; OpenRouter offers the same models.)"
     } else {
         ""

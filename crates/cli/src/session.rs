@@ -1,7 +1,7 @@
 //! Joining what the other crates offer into something that can take calls.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use hermes_agent::{Agent, Setup, TodoList, project_file, system_prompt};
@@ -53,7 +53,7 @@ pub(crate) fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result
         let message = format!("terminal.backend is \"{backend}\", but only \"local\" is available yet");
         return Err(Failure::new(message));
     }
-    let configured = || config.text("terminal.cwd").map(PathBuf::from).filter(|cwd| cwd.is_absolute());
+    let configured = || config.text("terminal.cwd").map(|cwd| world.path(&cwd));
     let cwd = cwd.map(|cwd| world.cwd.join(cwd)).or_else(configured).unwrap_or_else(|| world.cwd.clone());
     let granted = config.list("terminal.env_passthrough");
     let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;

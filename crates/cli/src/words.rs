@@ -80,7 +80,7 @@ impl From<ModelError> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self { message: String::new(), exit: Exit::Failed },
+            io::ErrorKind::BrokenPipe => Self { message: String::new(), exit: Exit::Done },
             _ => Self::new(format!("cannot write the output: {error}")),
         }
     }

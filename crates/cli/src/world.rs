@@ -34,6 +34,15 @@ impl World {
         Ok(Self { home, user_home, cwd, variables })
     }
 
+    /// What a person means by `path`: `~` is their home, and a relative path begins where we were started.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        match path.strip_prefix('~') {
+            Some("") => self.user_home.clone(),
+            Some(rest) if rest.starts_with('/') => self.user_home.join(rest.trim_start_matches('/')),
+            _ => self.cwd.join(path),
+        }
+    }
+
     /// A variable that is set, not empty and readable as text.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name.as_ref() as &std::ffi::OsStr)?.to_str().filter(|value| !value.trim().is_empty())

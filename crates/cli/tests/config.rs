@@ -72,7 +72,12 @@ fn values_and_keys_that_cannot_be_are_refused_before_anything_is_written() {
     let hermes = hermes();
     let before = std::fs::read(hermes.home.home().join("config.yaml")).unwrap();
     hermes.run(&["config", "set", "agent.max_turns", "many"]).is_refused(2, &["whole number", "many"]);
-    hermes.run(&["config", "set", "agent.max_turns", "0"]).is_refused(2, &["at least 1"]);
+    hermes.run(&["config", "set", "agent.max_turns", "0"]).is_refused(2, &["from 1 to"]);
+    hermes.run(&["config", "set", "terminal.timeout", "900"]).is_refused(2, &["from 1 to 600"]);
+    hermes.run(&["config", "set", "model.base_url", "localhost:80"]).is_refused(2, &["http://"]);
+    let secret = hermes.run(&["config", "set", "model.base_url", "http://me:hunter2@host/v1"]);
+    secret.is_refused(2, &["must not contain a user name or password"]);
+    assert!(!secret.err.contains("hunter2"));
     hermes.run(&["config", "set", "model.stream", "sometimes"]).is_refused(2, &["true or false"]);
     hermes.run(&["config", "set", "agent.max_turn", "5"]).is_refused(1, &["did you mean \"agent.max_turns\""]);
     hermes.run(&["config", "get", "agent"]).is_refused(1, &["\"agent\" is not a key"]);

@@ -22,6 +22,8 @@ fn every_command_has_help_with_an_example() {
     let hermes = hermes();
     for command in [
         &["run"][..],
+        &["chat"],
+        &["config", "path"],
         &["tour"],
         &["doctor"],
         &["completions"],
@@ -47,6 +49,7 @@ fn a_wrong_command_line_is_one_line_and_exit_2() {
     hermes.run(&["run", "--approve", "maybe", "x"]).is_refused(2, &["maybe", "ask, all, none"]);
     hermes.run(&["run", "--max-turns", "0", "x"]).is_refused(2, &["--max-turns"]);
     hermes.run(&["config", "set", "agent.max_turns"]).is_refused(2, &["<VALUE>"]);
+    hermes.run(&["-q", "task", "tools", "list"]).is_refused(2, &["-q TASK", "no command"]);
     hermes.run(&[]).is_refused(2, &["needs a terminal", "hermes run"]);
 }
 

@@ -111,7 +111,7 @@ fn exec_survives_every_kind_of_broken_line() {
         answers[..6].iter().map(|answer| result(answer)["error"].as_str().unwrap().to_owned()).collect();
     for (error, part) in errors.iter().zip([
         "not a request",
-        "`tool` is missing",
+        "missing field `tool`",
         "cut off at byte 11",
         "a list",
         "a number",
@@ -138,12 +138,41 @@ fn list_and_show_speak_to_people_and_to_programs() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn every_line_has_its_answer_also_an_empty_one_and_ids_come_back_as_they_were() {
     let hermes = hermes();
-    let binary = assert_cmd::cargo::cargo_bin("hermes");
-    let script = format!("{} tools show terminal | head -1; exit ${{PIPESTATUS[1]}}", binary.display());
-    let ran = Ran::from(
-        assert_cmd::Command::new("bash").args(["-c", &script]).env("HERMES_HOME", hermes.home.home()).output().unwrap(),
+    let lines =
+        "\n{\"id\": 123456789012345678901234567890, \"tool\": \"calculate\", \"args\": {\"expression\": \"1\"}}\n";
+    let ran = Ran::from(hermes.command(&["tools", "exec"]).write_stdin(lines).output().unwrap());
+    assert_eq!(ran.out.lines().count(), 2);
+    assert!(
+        ran.out.lines().nth(1).unwrap().starts_with("{\"id\":123456789012345678901234567890,\"ok\":true"),
+        "{}",
+        ran.out
     );
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error_and_nothing_goes_on_behind_it() {
+    let hermes = hermes();
+    let gone = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        writer
+    };
+    let start = |args: &[&str]| {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("hermes"));
+        command.args(args).current_dir(hermes.home.work()).env("HERMES_HOME", hermes.home.home());
+        command.stdin(std::process::Stdio::piped()).stdout(gone()).stderr(std::process::Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let ended = start(&["tools", "show", "terminal"]).wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
+
+    let mut exec = start(&["tools", "exec", "--approve", "all"]);
+    let call = json!({"id": 1, "tool": "terminal", "args": {"command": "sleep 300 & echo $! > pid"}});
+    std::io::Write::write_all(&mut exec.stdin.take().unwrap(), format!("{call}\n").as_bytes()).unwrap();
+    let ended = exec.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
+    let environ = std::path::Path::new("/proc").join(hermes.home.read("pid").trim()).join("environ");
+    assert!(std::fs::read(environ).unwrap_or_default().is_empty(), "the command goes on");
 }

@@ -2,7 +2,7 @@
 //!
 //! Reading never blocks on something that is no regular file: it is opened without waiting, and what was opened is
 //! checked rather than what was named. Writing is one rename: a temporary file in the same folder is filled, given the
-//! old file's mode and owner, flushed to disk and moved over the target.
+//! old file's mode and owner, flushed to disk and moved over the target (except where the target has several names).
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -83,10 +83,17 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(failed(error)),
     };
-    if old.is_some() {
-        // A rename would replace a write-protected file without asking, so we ask.
+    if let Some(old) = &old {
+        // A rename would replace a write-protected file without asking, so we ask; and root, who may write everywhere,
+        // is told what somebody meant by taking every write bit away.
+        if old.mode() & 0o222 == 0 {
+            return Err(trouble(path, FileErrorKind::Denied, "permission denied: the file is read-only (chmod u+w)"));
+        }
         faccessat(AT_FDCWD, &target, AccessFlags::W_OK, AtFlags::AT_EACCESS)
             .map_err(|errno| failed(io::Error::from(errno)))?;
+    }
+    if old.as_ref().is_some_and(|old| old.nlink() > 1) {
+        return write_in_place(&target, bytes).map_err(failed).map(|()| false);
     }
     let folder = target.parent().unwrap_or(Path::new("/"));
     let new_folders = NewFolders::make(folder).map_err(failed)?;
@@ -107,6 +114,15 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     // written but not read cannot be flushed: that must not be reported as a failure.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(new_folders.keep())
+}
+
+/// A file with several names is one file: a rename would separate them. So the bytes are written over the old ones; this is
+/// the one case in which a crash can leave a mix.
+fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)?;
+    file.sync_all()
 }
 
 /// The folders that had to be made for a file. Unless they are kept, they go again: an error leaves nothing behind.

@@ -44,6 +44,17 @@ fn is_alive(pid: &str) -> bool {
     !stat.is_empty() && !stat.contains(") Z ")
 }
 
+/// Polls until a file has a whole line; whoever waits in vain fails.
+async fn appears(path: &Path) {
+    for _ in 0..3_000 {
+        if fs::read_to_string(path).is_ok_and(|text| text.ends_with('\n')) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{} did not appear", path.display());
+}
+
 #[tokio::test]
 async fn output_and_exit_code_come_back() {
     let got = here().run("echo out; echo err >&2; exit 3").await;
@@ -108,7 +119,7 @@ async fn secrets_of_our_environment_do_not_reach_commands() {
 async fn a_timeout_kills_the_whole_tree_also_what_left_the_group() {
     let here = here();
     let script = "trap '' TERM; sleep 300 & echo $! > child; setsid sleep 301 & echo $! > escaped; echo before; wait";
-    let got = here.run_for(script, Duration::from_millis(400)).await;
+    let got = here.run_for(script, Duration::from_secs(2)).await;
     assert_eq!((got.output.as_str(), got.how), ("before\n", FinishedHow::TimedOut));
     for name in ["child", "escaped"] {
         let pid = fs::read_to_string(here.path(name)).unwrap();
@@ -120,9 +131,9 @@ async fn a_timeout_kills_the_whole_tree_also_what_left_the_group() {
 async fn cancelling_kills_and_keeps_what_was_printed() {
     let here = here();
     let cancel = CancellationToken::new();
-    let running = here.environment.run(command("echo $$; sleep 300", Duration::from_secs(60)), &cancel);
+    let running = here.environment.run(command("echo $$ | tee pid; sleep 300", Duration::from_secs(60)), &cancel);
     let stop = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        appears(&here.path("pid")).await;
         cancel.cancel();
     };
     let (got, ()) = tokio::join!(running, stop);
@@ -134,8 +145,11 @@ async fn cancelling_kills_and_keeps_what_was_printed() {
 #[tokio::test]
 async fn dropping_a_running_command_kills_it() {
     let here = here();
-    let running = here.run("echo $$ > pid; exec sleep 300");
-    assert!(tokio::time::timeout(Duration::from_millis(300), running).await.is_err());
+    let file = here.path("pid");
+    tokio::select! {
+        _ = here.run("echo $$ > pid; exec sleep 300") => panic!("it ended by itself"),
+        () = appears(&file) => {}
+    }
     let pid = fs::read_to_string(here.path("pid")).unwrap();
     for _ in 0..200 {
         if !is_alive(pid.trim()) {
@@ -208,6 +222,53 @@ async fn writing_keeps_mode_and_links_and_leaves_no_trace() {
     assert_eq!(fs::read(here.path("f")).unwrap(), b"new");
     assert_eq!(fs::metadata(here.path("f")).unwrap().mode() & 0o7777, 0o751);
     assert_eq!(here.environment.list(&here.path("")).await.unwrap(), ["f", "link"]);
+}
+
+#[tokio::test]
+async fn a_file_with_two_names_stays_one_file() {
+    let here = here();
+    fs::write(here.path("a"), "a long old text").unwrap();
+    fs::hard_link(here.path("a"), here.path("b")).unwrap();
+    here.environment.write(&here.path("a"), b"new").await.unwrap();
+    assert_eq!(fs::read(here.path("b")).unwrap(), b"new");
+}
+
+#[tokio::test]
+async fn a_read_only_file_is_refused_also_to_root() {
+    let here = here();
+    fs::write(here.path("f"), "old").unwrap();
+    fs::set_permissions(here.path("f"), fs::Permissions::from_mode(0o444)).unwrap();
+    let error = here.environment.write(&here.path("f"), b"new").await.unwrap_err();
+    assert!(error.kind == FileErrorKind::Denied && error.why.contains("read-only"), "{error}");
+    assert_eq!(fs::read(here.path("f")).unwrap(), b"old");
+}
+
+#[tokio::test]
+async fn what_renamed_itself_and_what_wiped_its_environment_ends_with_the_task() {
+    let here = here();
+    here.run("env -i sleep 300 & echo $! > wiped; bash -c 'exec -a renamed sleep 301' & echo $! > renamed").await;
+    here.environment.close().await;
+    for name in ["wiped", "renamed"] {
+        let pid = fs::read_to_string(here.path(name)).unwrap();
+        assert!(!is_alive(pid.trim()), "{name} survived");
+    }
+}
+
+#[tokio::test]
+async fn nothing_it_starts_can_reach_the_terminal() {
+    let got = here().run("(echo hello > /dev/tty) 2>&1; cat /dev/tty").await;
+    assert!(got.output.matches("No such device or address").count() == 2, "{}", got.output);
+}
+
+#[tokio::test]
+async fn a_session_whose_directory_is_gone_says_so_once_and_goes_on_above_it() {
+    let here = here();
+    fs::create_dir_all(here.path("a/b")).unwrap();
+    here.run("cd a/b").await;
+    fs::remove_dir_all(here.path("a")).unwrap();
+    let lost = here.environment.run(command("pwd", Duration::from_secs(9)), &CancellationToken::new()).await;
+    assert!(lost.unwrap_err().to_string().contains("a/b is gone; the session goes on in"));
+    assert_eq!(PathBuf::from(here.run("pwd").await.output.trim_end()), here.path("").join(""));
 }
 
 #[tokio::test]

@@ -61,8 +61,9 @@ impl HttpTransport {
 
     /// A transport for the endpoint `base_url` (for example `https://openrouter.ai/api/v1`), with a key if it needs one.
     pub fn new(base_url: &str, key: Option<&SecretString>) -> Result<Self, TransportError> {
-        // The address itself is not repeated: it may hold a password.
-        let unusable = |why: String| TransportError::Address(format!("cannot use the address of the model: {why}"));
+        // An address with an @ may hold a password and is not repeated.
+        let shown = if base_url.contains('@') { String::new() } else { format!(" \"{base_url}\"") };
+        let unusable = |why: String| TransportError::Address(format!("cannot use the model's address{shown}: {why}"));
         let url = Url::parse(&format!("{}/chat/completions", base_url.trim_end_matches('/')))
             .map_err(|error| unusable(error.to_string()))?;
         if !url.username().is_empty() || url.password().is_some() {
@@ -81,6 +82,13 @@ impl HttpTransport {
             });
         Ok(Self { client: client(&url)?, url, authorization })
     }
+}
+
+/// Whether `base_url` leads to `host` and to nobody else, over an encrypted connection: the condition for sending a key
+/// that belongs to that host.
+pub fn leads_to(base_url: &str, host: &str) -> bool {
+    let Ok(url) = Url::parse(base_url) else { return false };
+    url.scheme() == "https" && url.host_str() == Some(host) && url.port().is_none() && url.username().is_empty()
 }
 
 /// A client for one endpoint. Redirects are refused: a key must not travel to an address that nobody configured.
@@ -160,5 +168,29 @@ impl fmt::Debug for HttpTransport {
 impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Response({}, {})", self.status, self.content_type)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_to_its_host_and_to_no_address_that_merely_looks_like_it() {
+        let host = "api.openai.com";
+        for good in ["https://api.openai.com/v1", "https://API.OpenAI.com", "https://api.openai.com:443/v1"] {
+            assert!(leads_to(good, host), "{good}");
+        }
+        for bad in [
+            "http://api.openai.com/v1",
+            "https://api.openai.com:x@127.0.0.1/v1",
+            "https://api.openai.com@evil.example/v1",
+            "https://api.openai.com.evil.example/v1",
+            "https://evil.example/api.openai.com",
+            "https://api.openai.com:8443/v1",
+            "api.openai.com",
+        ] {
+            assert!(!leads_to(bad, host), "{bad}");
+        }
     }
 }

@@ -55,9 +55,9 @@ fn known(name: &str) -> Result<&'static Key, Failure> {
 
 /// A secret is said to be set and never shown.
 fn shown(config: &Config, key: &Key) -> Value {
-    match (key.kind, config.text(key.path)) {
-        (Kind::Secret, Some(_)) => json!("(set, not shown)"),
-        _ => config.value(key.path),
+    match config.secret(key.path) {
+        Some(_) => json!("(set, not shown)"),
+        None => config.value(key.path),
     }
 }
 
@@ -72,12 +72,12 @@ fn from_standard_input() -> Result<String, Failure> {
 /// What was typed, as the kind of value that the key takes.
 fn given(key: &Key, typed: &str) -> Value {
     match key.kind {
-        Kind::Text | Kind::Secret => json!(typed),
+        Kind::Text | Kind::Secret | Kind::Address => json!(typed),
         Kind::List => match serde_saphyr::from_str::<Vec<String>>(typed) {
             Ok(items) => json!(items),
             Err(_) => typed.split(',').map(str::trim).filter(|item| !item.is_empty()).collect(),
         },
-        Kind::Flag | Kind::Whole(_) | Kind::Number => serde_json::from_str(typed).unwrap_or_else(|_| json!(typed)),
+        Kind::Flag | Kind::Whole(..) | Kind::Number => serde_json::from_str(typed).unwrap_or_else(|_| json!(typed)),
     }
 }
 

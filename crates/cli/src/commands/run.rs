@@ -15,6 +15,7 @@ use crate::terminal::out;
 use crate::terminal::person::{ScriptedPerson, TerminalPerson};
 use crate::terminal::screen::{Abilities, Screen, Stream};
 use crate::terminal::signals::Signals;
+use crate::terminal::text::visible;
 use crate::words::{Exit, Failure, why_partial};
 use crate::world::World;
 
@@ -48,7 +49,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
                 out::foreign(&end.answer)?;
             }
             if let Some(why) = why_partial(&end.reason, end.refused).filter(|_| !args.json) {
-                eprintln!("hermes: {why}");
+                eprintln!("hermes: {}", visible(&why));
             }
             Ok(exit(&end))
         }

@@ -5,6 +5,8 @@ use std::io::IsTerminal as _;
 
 use hermes_core::{Availability, CancellationToken, Expected, JsonMap, RawArguments, ToolCall, ToolName};
 use hermes_runtime::{ApprovalMode, Dispatcher, Scope, Silent, Snapshot, Status, Task, definitions, names};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -235,76 +237,98 @@ async fn exec(
     visible: &BTreeSet<ToolName>,
     args: &CallArgs,
 ) -> Result<Exit, Failure> {
-    let cancel = Signals::listen().begin();
     let mut tasks: HashMap<String, Task> = HashMap::new();
-    let mut lines = BufReader::new(tokio::io::stdin()).split(b'\n');
-    let exit = loop {
-        let line = tokio::select! {
-            line = lines.next_segment() => line,
-            () = cancel.cancelled() => break Exit::Interrupted,
-        };
-        let line = match line {
-            Ok(Some(line)) => line,
-            Ok(None) => break Exit::Done,
-            Err(error) => return Err(Failure::new(format!("cannot read standard input: {error}"))),
-        };
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let answer = match Request::read(&line) {
-            Ok(request) => {
-                if !tasks.contains_key(&request.task) {
-                    tasks.insert(request.task.clone(), session::task(world, config, args.cwd.as_deref())?);
-                }
-                let task = &tasks[&request.task];
-                request.answer(dispatcher, task, visible, args.approve.into(), &cancel).await
-            }
+    let cancel = Signals::listen().begin();
+    let ended = answer_lines(&mut tasks, &cancel, async |tasks: &mut HashMap<String, Task>, line: &[u8]| {
+        let request = match Request::read(line) {
+            Ok(request) => request,
             Err((id, why)) => {
                 let result = json!({ "error": format!("not a request: {why}") }).to_string();
-                json!({ "id": id, "ok": false, "result": result, "ms": 0.0 })
+                return Ok(Answer { id, ok: false, result, ms: 0.0 });
             }
         };
-        out::line(&answer.to_string())?;
-    };
+        if !tasks.contains_key(&request.task) {
+            tasks.insert(request.task.clone(), session::task(world, config, args.cwd.as_deref())?);
+        }
+        let task = &tasks[&request.task];
+        Ok(request.answer(dispatcher, task, visible, args.approve.into(), &cancel).await)
+    })
+    .await;
+    // Whatever ended the conversation, nothing that it started goes on.
     for task in tasks.values() {
         task.environment.close().await;
     }
-    Ok(exit)
+    ended
 }
 
-/// One line of `tools exec`.
+/// Answers standard input line by line, until it ends, nobody listens any more, or the process is stopped.
+async fn answer_lines(
+    tasks: &mut HashMap<String, Task>,
+    cancel: &CancellationToken,
+    answer: impl AsyncFn(&mut HashMap<String, Task>, &[u8]) -> Result<Answer, Failure>,
+) -> Result<Exit, Failure> {
+    let mut lines = BufReader::new(tokio::io::stdin()).split(b'\n');
+    loop {
+        let line = tokio::select! {
+            line = lines.next_segment() => line,
+            () = cancel.cancelled() => return Ok(Exit::Interrupted),
+        };
+        let line = line.map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
+        let Some(line) = line else { return Ok(Exit::Done) };
+        let answer = answer(tasks, &line).await?;
+        out::line(&serde_json::to_string(&answer).unwrap_or_default())?;
+    }
+}
+
+/// One line of `tools exec`, in.
 struct Request {
-    id: Value,
+    /// Whatever it is, it comes back byte for byte.
+    id: Id,
     task: String,
     tool: String,
     arguments: RawArguments,
 }
 
+/// One line of `tools exec`, out.
+#[derive(Serialize)]
+struct Answer {
+    id: Id,
+    ok: bool,
+    result: String,
+    ms: f64,
+}
+
+type Id = Option<Box<RawValue>>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    #[serde(default)]
+    id: Id,
+    task: Option<String>,
+    tool: String,
+    #[serde(default)]
+    args: Option<Value>,
+}
+
 impl Request {
-    fn read(line: &[u8]) -> Result<Self, (Value, String)> {
-        let mut fields: JsonMap = serde_json::from_slice(line).map_err(|error| (Value::Null, error.to_string()))?;
-        let id = fields.remove("id").unwrap_or(Value::Null);
-        let text = |value: Option<Value>, name: &str| match value {
-            Some(Value::String(text)) => Ok(text),
-            Some(_) => Err(format!("`{name}` must be a text")),
-            None => Err(format!("`{name}` is missing")),
-        };
-        let tool = text(fields.remove("tool"), "tool").map_err(|why| (id.clone(), why))?;
-        let task = match fields.remove("task") {
-            None | Some(Value::Null) => "default".to_owned(),
-            given => text(given, "task").map_err(|why| (id.clone(), why))?,
-        };
-        let arguments = match fields.remove("args") {
+    fn read(line: &[u8]) -> Result<Self, (Id, String)> {
+        let fields: Fields = serde_json::from_slice(line).map_err(|error| (Self::id_in(line), error.to_string()))?;
+        let arguments = match fields.args {
             None => RawArguments::Object(JsonMap::new()),
             Some(Value::Object(map)) => RawArguments::Object(map),
             Some(Value::String(text)) => RawArguments::Text(text),
             // Anything else is what a model might have sent; the chain says what is wrong with it.
             Some(other) => RawArguments::Text(other.to_string()),
         };
-        if let Some(unknown) = fields.keys().next() {
-            return Err((id, format!("`{unknown}` is not a field; there are id, task, tool and args")));
-        }
-        Ok(Self { id, task, tool, arguments })
+        let task = fields.task.unwrap_or_else(|| "default".into());
+        Ok(Self { id: fields.id, task, tool: fields.tool, arguments })
+    }
+
+    /// The id of a line that is otherwise wrong, so that its answer can be told from others.
+    fn id_in(line: &[u8]) -> Id {
+        let mut fields: HashMap<String, Box<RawValue>> = serde_json::from_slice(line).ok()?;
+        fields.remove("id")
     }
 
     async fn answer(
@@ -314,18 +338,13 @@ impl Request {
         visible: &BTreeSet<ToolName>,
         approve: ApprovalMode,
         cancel: &CancellationToken,
-    ) -> Value {
-        // Stored results are named after the call, so each call needs a name of its own.
-        let id = format!("exec_{}", self.id.as_str().map_or_else(|| self.id.to_string(), str::to_owned));
-        let call = ToolCall { id, name: self.tool, arguments: self.arguments };
+    ) -> Answer {
+        let id = self.id.as_ref().map_or("null", |id| id.get());
+        let call =
+            ToolCall { id: format!("exec_{}", id.trim_matches('"')), name: self.tool, arguments: self.arguments };
         let scope = Scope { task, visible, approve, cancel, observer: &Silent };
         let report = dispatcher.call(&call, &scope).await;
-        json!({
-            "id": self.id,
-            "ok": report.status == Status::Ok,
-            "result": report.text,
-            "ms": millis(report.elapsed),
-        })
+        Answer { id: self.id, ok: report.status == Status::Ok, result: report.text, ms: millis(report.elapsed) }
     }
 }
 
@@ -342,16 +361,20 @@ mod tests {
     #[test]
     fn a_request_is_read_strictly() {
         let request = Request::read(br#"{"id": 7, "tool": "todo", "args": "{bad"}"#).unwrap();
-        assert_eq!((request.id, request.task.as_str()), (json!(7), "default"));
+        assert_eq!((request.id.unwrap().get(), request.task.as_str()), ("7", "default"));
         assert_eq!(request.arguments, RawArguments::Text("{bad".into()));
+        let huge = Request::read(br#"{"id": 123456789012345678901234567890, "tool": "todo"}"#).unwrap();
+        assert_eq!(huge.id.unwrap().get(), "123456789012345678901234567890");
         for (line, id, why) in [
-            (&b"nonsense"[..], Value::Null, "expected"),
-            (br#"{"id": "a"}"#, json!("a"), "`tool` is missing"),
-            (br#"{"id": "a", "tool": 5}"#, json!("a"), "`tool` must be a text"),
-            (br#"{"id": "a", "tool": "x", "arg": {}}"#, json!("a"), "`arg` is not a field"),
+            (&b"nonsense"[..], "null", "expected"),
+            (b"", "null", "EOF"),
+            (br#"{"id": "a"}"#, "\"a\"", "missing field `tool`"),
+            (br#"{"id": "a", "tool": 5}"#, "\"a\"", "expected a string"),
+            (br#"{"id": "a", "tool": "x", "arg": {}}"#, "\"a\"", "unknown field `arg`"),
         ] {
             let (got_id, got) = Request::read(line).unwrap_err();
-            assert!(got_id == id && got.contains(why), "{got}");
+            let got_id = got_id.as_ref().map_or("null", |id| id.get());
+            assert!(got_id == id && got.contains(why), "{got_id} {got}");
         }
     }
 

@@ -2,10 +2,12 @@
 //!
 //! The new text is read back and compared before it replaces the old file, in one step.
 
-use std::io::{ErrorKind, Write as _};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::str::FromStr as _;
 
+use hermes_exec::files;
 use serde_json::Value;
 use yaml_edit::path::YamlPath as _;
 use yaml_edit::{SequenceBuilder, YamlFile};
@@ -13,25 +15,21 @@ use yaml_edit::{SequenceBuilder, YamlFile};
 use super::node;
 use crate::words::Failure;
 
-/// Sets `dotted` to `value` in the file at `path`, which is created (with its folder, private to the user) if needed.
+/// Sets `dotted` to `value` in the file at `path`, which is created (with its folder, private to the user) if needed. A
+/// link stays a link. Two processes that set something at the same time do it one after the other.
 pub(crate) fn set(path: &Path, dotted: &str, value: &Value) -> Result<(), Failure> {
     let trouble =
         |what: &str, error: &dyn std::fmt::Display| Failure::new(format!("cannot {what} {}: {error}", path.display()));
-    let old = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => String::new(),
-        Err(error) => return Err(trouble("read", &error)),
-    };
-    let new = changed(&old, dotted, value).map_err(|why| trouble("change", &why))?;
     let folder = path.parent().unwrap_or(Path::new("."));
     private_folder(folder).map_err(|error| trouble("write", &error))?;
-    let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(|error| trouble("write", &error))?;
-    temporary.write_all(new.as_bytes()).map_err(|error| trouble("write", &error))?;
-    if let Ok(metadata) = std::fs::metadata(path) {
-        temporary.as_file().set_permissions(metadata.permissions()).map_err(|error| trouble("write", &error))?;
-    }
-    temporary.as_file().sync_all().map_err(|error| trouble("write", &error))?;
-    temporary.persist(path).map_err(|error| trouble("write", &error.error))?;
+    let lock = File::open(folder).map_err(|error| trouble("write", &error))?;
+    lock.lock().map_err(|error| trouble("lock", &error))?;
+    // A new file is private from its first moment on, because it may hold a key.
+    let private = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    private.map_err(|error| trouble("write", &error))?;
+    let old = std::fs::read_to_string(path).map_err(|error| trouble("read", &error))?;
+    let new = changed(&old, dotted, value).map_err(|why| trouble("change", &why))?;
+    files::write(path, new.as_bytes()).map_err(|error| Failure::new(format!("cannot write {error}")))?;
     Ok(())
 }
 

@@ -25,8 +25,10 @@ pub(crate) enum Kind {
     /// A text that is never shown.
     Secret,
     Flag,
-    /// A whole number of at least this.
-    Whole(u64),
+    /// The address of a model server.
+    Address,
+    /// A whole number from the first to the second.
+    Whole(u64, u64),
     /// A number of at least 0.
     Number,
     /// A list of texts.
@@ -35,19 +37,24 @@ pub(crate) enum Kind {
 
 /// Sorted by name within each section.
 pub(crate) const KEYS: &[Key] = &[
-    key("agent.api_max_retries", Kind::Whole(1), "3", "attempts in all when the model does not answer"),
+    key("agent.api_max_retries", Kind::Whole(1, 100), "3", "attempts in all when the model does not answer"),
     key("agent.api_retry_base_seconds", Kind::Number, "2", "wait before the second attempt; it doubles"),
     key("agent.disabled_toolsets", Kind::List, "[]", "toolsets that are off, whatever else is said"),
-    key("agent.max_turns", Kind::Whole(1), "90", "requests that one turn may make"),
+    key("agent.max_turns", Kind::Whole(1, 1_000_000), "90", "requests that one turn may make"),
     key("model.api_key", Kind::Secret, "\"\"", "key for model.base_url; ${NAME} takes it from the environment"),
     key(
         "model.base_url",
-        Kind::Text,
+        Kind::Address,
         "\"\"",
         "endpoint that speaks Chat Completions, for example http://127.0.0.1:11434/v1",
     ),
     key("model.default", Kind::Text, "\"\"", "name of the model, or script:FILE"),
-    key("model.max_tokens", Kind::Whole(0), "0", "what the model may write in one turn; 0 leaves it to the provider"),
+    key(
+        "model.max_tokens",
+        Kind::Whole(0, 100_000_000),
+        "0",
+        "what the model may write in one turn; 0 leaves it to the provider",
+    ),
     key("model.probe_local", Kind::Flag, "true", "look for a model server on this machine when nothing else is set"),
     key("model.provider", Kind::Text, "\"\"", "openrouter, openai or custom; found out from the rest if empty"),
     key("model.stream", Kind::Flag, "true", "ask for answers piece by piece"),
@@ -59,10 +66,10 @@ pub(crate) const KEYS: &[Key] = &[
         "[]",
         "environment variables that commands may see besides the safe ones",
     ),
-    key("terminal.timeout", Kind::Whole(1), "180", "seconds a command may take if the call does not say"),
-    key("tool_output.max_bytes", Kind::Whole(1), "50000", "bytes of command output that are kept"),
-    key("tool_output.max_line_length", Kind::Whole(1), "2000", "characters of one line that are shown"),
-    key("tool_output.max_lines", Kind::Whole(1), "2000", "lines that one read shows at most"),
+    key("terminal.timeout", Kind::Whole(1, 600), "180", "seconds a command may take if the call does not say"),
+    key("tool_output.max_bytes", Kind::Whole(1, 10_000_000), "50000", "bytes of command output that are kept"),
+    key("tool_output.max_line_length", Kind::Whole(1, 1_000_000), "2000", "characters of one line that are shown"),
+    key("tool_output.max_lines", Kind::Whole(1, 1_000_000), "2000", "lines that one read shows at most"),
     key("toolsets", Kind::List, "[\"hermes-cli\"]", "toolsets that are on"),
 ];
 
@@ -174,7 +181,7 @@ pub(crate) enum Standing {
     Unknown(Option<&'static str>),
 }
 
-/// Where a path stands. `in_our_section`: its section belongs to us, so that every unknown key in it is a mistake.
+/// Where a path stands.
 pub(crate) fn standing(path: &str) -> Standing {
     if find(path).is_some() {
         return Standing::Ours;
@@ -214,10 +221,25 @@ impl Key {
                 Value::Null => return Ok(json!("")),
                 _ => "a text".to_owned(),
             },
+            Kind::Address => match value {
+                // What is wrong with it is not repeated: it may be a password.
+                Value::String(text) if text.contains('@') => {
+                    return Err(format!("{} must not contain a user name or password; use model.api_key", self.path));
+                }
+                Value::String(text)
+                    if text.is_empty() || ["http://", "https://"].iter().any(|s| text.starts_with(s)) =>
+                {
+                    return Ok(value.clone());
+                }
+                Value::Null => return Ok(json!("")),
+                _ => "an address that begins with http:// or https://".to_owned(),
+            },
             Kind::Flag if value.is_boolean() => return Ok(value.clone()),
             Kind::Flag => "true or false".to_owned(),
-            Kind::Whole(least) if value.as_u64().is_some_and(|n| n >= least) => return Ok(value.clone()),
-            Kind::Whole(least) => format!("a whole number of at least {least}"),
+            Kind::Whole(least, most) if value.as_u64().is_some_and(|n| (least..=most).contains(&n)) => {
+                return Ok(value.clone());
+            }
+            Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Number if value.as_f64().is_some_and(|n| n >= 0.0) => return Ok(value.clone()),
             Kind::Number => "a number of at least 0".to_owned(),
             Kind::List => match value {

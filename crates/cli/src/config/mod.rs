@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_core::Limits;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use self::keys::{KEYS, Standing, standing};
+use self::keys::{KEYS, Kind, Standing, standing};
 use self::node::Node;
 use crate::words::Failure;
 use crate::world::World;
@@ -25,6 +26,8 @@ use crate::world::World;
 pub(crate) struct Config {
     /// What the file says, by dotted path.
     values: BTreeMap<&'static str, Value>,
+    /// The same for keys that are secrets.
+    secrets: BTreeMap<&'static str, SecretString>,
     /// What a person should know about the file, one line each.
     pub(crate) warnings: Vec<String>,
 }
@@ -87,7 +90,14 @@ impl Config {
                 let Some(key) = keys::find(dotted) else { return Ok(()) };
                 let value = with_variables(value.to_json(), variable);
                 let value = key.check(&value).map_err(|why| trouble(entry.line, &why))?;
-                self.values.insert(key.path, value);
+                match value {
+                    Value::String(text) if key.kind == Kind::Secret => {
+                        self.secrets.insert(key.path, text.into());
+                    }
+                    value => {
+                        self.values.insert(key.path, value);
+                    }
+                }
                 Ok(())
             }
             (Standing::Unknown(Some(nearest)), _) => {
@@ -113,7 +123,12 @@ impl Config {
 
     /// Whether the file sets the key.
     pub(crate) fn is_set(&self, path: &str) -> bool {
-        self.values.contains_key(path)
+        self.values.contains_key(path) || self.secrets.contains_key(path)
+    }
+
+    /// A secret; `None` if it is not set or empty.
+    pub(crate) fn secret(&self, path: &str) -> Option<SecretString> {
+        self.secrets.get(path).filter(|secret| !secret.expose_secret().is_empty()).cloned()
     }
 
     /// A text; `None` if it is empty.
@@ -202,7 +217,7 @@ mod tests {
     #[test]
     fn values_are_read_and_variables_replaced() {
         let config = parsed("model:\n  api_key: a-${KEY}-${OTHER}\nagent: {max_turns: 5}\ntoolsets: file\n").unwrap();
-        assert_eq!(config.text("model.api_key").as_deref(), Some("a-value-${OTHER}"));
+        assert_eq!(config.secret("model.api_key").unwrap().expose_secret(), "a-value-${OTHER}");
         assert_eq!((config.whole("agent.max_turns"), config.list("toolsets")), (5, vec!["file".to_owned()]));
         assert_eq!(parsed("model: gpt-5\n").unwrap().text("model.default").as_deref(), Some("gpt-5"));
     }
@@ -218,7 +233,7 @@ mod tests {
             ("terminal:\n  zzz: 5\n", "line 2: \"terminal.zzz\" is not a key"),
             (
                 "agent:\n\n  max_turns: many\n",
-                "line 3: agent.max_turns must be a whole number of at least 1, not \"many\"",
+                "line 3: agent.max_turns must be a whole number from 1 to 1000000, not \"many\"",
             ),
             ("agent: 5\n", "line 1: agent must hold keys"),
             ("- a\n", "line 1: the file must hold keys"),

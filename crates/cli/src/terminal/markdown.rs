@@ -5,7 +5,7 @@
 
 use termimad::MadSkin;
 
-use super::text::visible;
+use super::text::harmless;
 
 /// Renders a stream.
 pub(crate) struct MarkdownStream {
@@ -49,7 +49,7 @@ impl MarkdownStream {
     }
 
     fn whole_line(&mut self, line: &str) -> String {
-        let line = visible(line);
+        let line = harmless(line);
         if line.trim_start().starts_with("```") {
             self.in_code = !self.in_code;
             return self.whole_table();

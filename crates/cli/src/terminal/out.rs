@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use super::text::visible;
+use super::text::harmless;
 
 /// Prints `text` and a line end, and flushes.
 pub(crate) fn line(text: &str) -> io::Result<()> {
@@ -16,7 +16,7 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
 
 /// Prints what a model or a tool wrote: to a program as it is, to a person so that it cannot move the cursor.
 pub(crate) fn foreign(text: &str) -> io::Result<()> {
-    if io::stdout().is_terminal() { line(&visible(text)) } else { line(text) }
+    if io::stdout().is_terminal() { line(&harmless(text)) } else { line(text) }
 }
 
 /// Prints JSON as people read it.

@@ -5,12 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use hermes_core::{Answer, Approval, Asker, CancellationToken, Question};
+use nix::sys::termios::{FlushArg, tcflush};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
 use super::screen::Screen;
 use super::text::{folded, one_line, visible};
 use crate::world::World;
+
+/// Lines of an explanation that are shown without being asked for.
+const SHORT: usize = 20;
 
 /// Asks at the terminal, one question at a time.
 pub(crate) struct TerminalPerson {
@@ -43,6 +47,10 @@ impl ScriptedPerson {
 impl Asker for TerminalPerson {
     async fn ask(&self, question: Question, cancel: &CancellationToken) -> Answer {
         let _turn = self.one_at_a_time.lock().await;
+        if cancel.is_cancelled() {
+            // The question before this one stopped the turn.
+            return Answer::None;
+        }
         let waited_for = self.screen.pause();
         self.screen.say(&shown(&self.screen, &self.shown_home, &question));
         let answer = self.answer(&question, cancel).await;
@@ -55,6 +63,8 @@ impl TerminalPerson {
     async fn answer(&self, question: &Question, cancel: &CancellationToken) -> Answer {
         loop {
             let prompt = prompt(question, self.screen.columns());
+            // What was typed before the question could be read is no answer to it.
+            let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
             let typing = tokio::task::spawn_blocking(move || DefaultEditor::new()?.readline(&prompt));
             let typed = tokio::select! {
                 typed = typing => typed,
@@ -70,6 +80,7 @@ impl TerminalPerson {
             };
             match understood(question, &typed) {
                 Some(answer) => return answer,
+                None if matches!(typed.trim(), "v" | "view") => self.screen.say(&all_of_it(&self.screen, question)),
                 None => self.screen.say("  Please type one of the letters.\n"),
             }
         }
@@ -107,8 +118,12 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
                 text += &format!("     {}\n", screen.styled("1", &line));
             }
             text.push('\n');
-            for line in explain {
-                text += &format!("     {}\n", one_line(line, columns - 6));
+            let explained = explained(explain, columns);
+            for line in explained.iter().take(SHORT) {
+                text += &format!("     {line}\n");
+            }
+            if explained.len() > SHORT {
+                text += &format!("     … {} more lines: [v]iew\n", explained.len() - SHORT);
             }
             if !explain.is_empty() {
                 text.push('\n');
@@ -123,6 +138,18 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
             text
         }
     }
+}
+
+/// What a question explains, every character of it, in lines that fit.
+fn explained(explain: &[String], columns: usize) -> Vec<String> {
+    explain.iter().flat_map(|line| folded(&visible(line), columns - 6)).collect()
+}
+
+/// Everything that a question explains, for somebody who asked to see it.
+fn all_of_it(screen: &Screen, question: &Question) -> String {
+    let Question::Approval { explain, .. } = question else { return String::new() };
+    let lines = explained(explain, screen.columns());
+    lines.iter().map(|line| format!("     {line}\n")).collect::<Vec<_>>().concat() + "\n"
 }
 
 fn prompt(question: &Question, columns: usize) -> String {

@@ -1,13 +1,18 @@
 //! Ctrl-C, SIGTERM, and leaving the terminal as it was found.
 //!
-//! One listener lives as long as the command. Ctrl-C stops what is running; SIGTERM stops it and leaves. Asked again
-//! while something is still being stopped, the process ends at once: the person does not want to wait for a clean end.
+//! One listener lives as long as the command. Ctrl-C stops what is running; SIGTERM and a closed terminal (SIGHUP) stop
+//! it and leave. Asked again while something is still being stopped, everything that was started is killed at once, and
+//! if the process has not come to its end a moment later, it is ended too: the person does not want to wait.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hermes_core::CancellationToken;
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
+
+/// What a process that is asked twice may still take to end by itself.
+const LAST_MOMENT: Duration = Duration::from_millis(500);
 
 /// Listens for signals. Cheap to clone.
 #[derive(Clone)]
@@ -25,6 +30,7 @@ impl Signals {
         let terminal = Terminal::remember();
         tokio::spawn(async move {
             let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+            let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
             loop {
                 let leave = tokio::select! {
                     interrupted = tokio::signal::ctrl_c() => match interrupted {
@@ -32,9 +38,12 @@ impl Signals {
                         Err(_) => return,
                     },
                     _ = terminate.recv() => true,
+                    _ = hangup.recv() => true,
                 };
                 let running = listener.running();
                 if running.is_cancelled() {
+                    hermes_exec::kill_everything();
+                    tokio::time::sleep(LAST_MOMENT).await;
                     terminal.restore();
                     std::process::exit(130);
                 }

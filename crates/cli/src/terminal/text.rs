@@ -4,13 +4,22 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// `text` with everything that could fool a reader made visible: control characters (an escape sequence can redraw the
-/// line above) and the marks that reorder what is shown. Line ends and tabs stay.
+/// line above), characters that reorder what is shown, and characters that show nothing. Line ends and tabs stay.
 pub(crate) fn visible(text: &str) -> String {
+    escaped(text, |c| c.is_control() || reorders(c) || shows_nothing(c))
+}
+
+/// The same for running text, in which joiners and variation selectors belong to the script or the emoji.
+pub(crate) fn harmless(text: &str) -> String {
+    escaped(text, |c| c.is_control() || reorders(c))
+}
+
+fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' | '\t' => out.push(c),
-            c if c.is_control() || is_invisible(c) => {
+            c if is_bad(c) => {
                 let _ = write!(out, "\\u{{{:x}}}", c as u32);
             }
             c => out.push(c),
@@ -19,9 +28,20 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
-/// Direction overrides and isolates, zero-width characters, and the byte order mark (Unicode TR 36 §2.10).
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+/// Direction marks, overrides and isolates, and separators that break a line (Unicode TR 36 §2.10, UAX 9).
+fn reorders(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Format characters, fillers, variation selectors and tags (Unicode categories Cf and `Default_Ignorable_Code_Point`).
+fn shows_nothing(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{6dd}' | '\u{70f}' | '\u{8e2}' | '\u{115f}' | '\u{1160}'
+            | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}'
+            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// The first line of `text`, at most `columns` wide.
@@ -115,6 +135,13 @@ mod tests {
     #[test]
     fn nothing_hides_and_nothing_moves_the_cursor() {
         assert_eq!(visible("a\u{1b}[2Kb\u{202e}c\r\n\td"), "a\\u{1b}[2Kb\\u{202e}c\\u{d}\n\td");
+        for hidden in
+            ['\u{61c}', '\u{ad}', '\u{2028}', '\u{180e}', '\u{e0041}', '\u{3164}', '\u{fe0f}', '\u{115f}', '\u{9b}']
+        {
+            assert_eq!(visible(&format!("a{hidden}b")), format!("a\\u{{{:x}}}b", hidden as u32));
+        }
+        // In running text an emoji keeps its selector and a Persian word its joiner; a direction mark is still shown.
+        assert_eq!(harmless("⚠\u{fe0f} می\u{200c}خواهم \u{202e}"), "⚠\u{fe0f} می\u{200c}خواهم \\u{202e}");
     }
 
     #[test]

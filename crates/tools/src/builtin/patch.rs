@@ -8,7 +8,7 @@ use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
 use crate::support::paths::shown;
 use crate::support::text::{BOM, file_error, is_crlf, read_for_editing, to_crlf};
-use crate::support::words::{excerpt, plural};
+use crate::support::words::{plural, quoted};
 
 /// How many places are named when the old text is not unique.
 const MOST_PLACES: usize = 10;
@@ -46,8 +46,8 @@ pub(super) fn tool() -> impl Tool {
         .about("Replace a piece of text in a file. Read the file first and copy the old text exactly, indentation included.")
         .touches(|args: &Args, cx| {
             let mut touches = Touches::writing(cx.resolve(&args.path));
-            touches.explain.extend(excerpt('-', &args.old_string));
-            touches.explain.extend(excerpt('+', &args.new_string));
+            touches.explain.extend(quoted('-', &args.old_string));
+            touches.explain.extend(quoted('+', &args.new_string));
             touches
         })
         .headline(|args: &Args| args.path.clone())

@@ -73,14 +73,17 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
     }
     let head =
         cx.environment.read(&path, 0..SNIFF_BYTES as u64).await.map_err(|error| file_error("read_file", &error))?;
-    let unreadable = match looks(&head) {
+    let looks = looks(&head);
+    let unreadable = match looks {
         Looks::Text => None,
-        Looks::Utf16 => Some("is UTF-16 text, which cannot be read yet (iconv -f UTF-16 converts it)"),
-        Looks::Binary => Some("is binary, not text"),
+        Looks::Utf16 => Some("is UTF-16 text, which cannot be read yet (iconv -f UTF-16 converts it)".to_owned()),
+        Looks::Image(format) => Some(format!("is an image ({format}), which cannot be shown yet")),
+        Looks::Binary => Some("is binary, not text".to_owned()),
     };
     if let Some(why) = unreadable {
+        let is_image = matches!(looks, Looks::Image(_));
         let error = ToolError::tell(format!("read_file: {} {why}", path.display()));
-        return Err(error.with("is_binary", true).with("file_size", stat.len));
+        return Err(error.with("is_binary", !is_image).with("is_image", is_image).with("file_size", stat.len));
     }
 
     let first = usize::try_from(args.offset.unwrap_or(1)).unwrap_or(1).max(1);

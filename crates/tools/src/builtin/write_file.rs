@@ -8,7 +8,7 @@ use hermes_core::{FileErrorKind, FileKind, grouped};
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
 use crate::support::text::{BOM, LARGEST_EDIT, file_error, is_crlf, to_crlf};
-use crate::support::words::{excerpt, plural};
+use crate::support::words::{plural, quoted};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +29,7 @@ pub(super) fn tool() -> impl Tool {
             let lines = plural(args.content.lines().count(), "line");
             let size = format!("the whole file will be {lines}, {} bytes:", grouped(args.content.len() as u64));
             let mut touches = Touches::writing(cx.resolve(&args.path)).because(size);
-            touches.explain.extend(excerpt('+', &args.content));
+            touches.explain.extend(quoted('+', &args.content));
             touches
         })
         .headline(|args: &Args| args.path.clone())

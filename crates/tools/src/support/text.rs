@@ -18,6 +18,8 @@ pub(crate) enum Looks {
     Text,
     /// Text in an encoding that is not read yet.
     Utf16,
+    /// A picture; the text names its format.
+    Image(&'static str),
     /// No text.
     Binary,
 }
@@ -25,6 +27,10 @@ pub(crate) enum Looks {
 /// Text never contains a NUL byte, except in UTF-16, which begins with a mark of its own.
 pub(crate) fn looks(head: &[u8]) -> Looks {
     match head {
+        [0x89, b'P', b'N', b'G', ..] => Looks::Image("PNG"),
+        [0xff, 0xd8, 0xff, ..] => Looks::Image("JPEG"),
+        [b'G', b'I', b'F', b'8', ..] => Looks::Image("GIF"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Looks::Image("WebP"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Looks::Utf16,
         head if head.contains(&0) => Looks::Binary,
         _ => Looks::Text,
@@ -43,7 +49,9 @@ pub(crate) async fn read_for_editing(cx: &ToolCx, tool: &str, path: &std::path::
     }
     let bytes = cx.environment.read(path, 0..u64::MAX).await.map_err(|error| file_error(tool, &error))?;
     match looks(&bytes[..bytes.len().min(SNIFF_BYTES)]) {
-        Looks::Binary => Err(ToolError::tell(format!("{tool}: {shown} is binary, not text; it was not changed"))),
+        Looks::Binary | Looks::Image(_) => {
+            Err(ToolError::tell(format!("{tool}: {shown} is binary, not text; it was not changed")))
+        }
         Looks::Utf16 => {
             Err(ToolError::tell(format!("{tool}: {shown} is UTF-16, which cannot be edited yet; it was not changed")))
         }

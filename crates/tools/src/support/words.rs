@@ -23,16 +23,9 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// The first lines of a text for the approval prompt, each after `sign`.
-pub(crate) fn excerpt(sign: char, text: &str) -> Vec<String> {
-    /// Enough to recognise a change, few enough to leave the question on the screen.
-    const LINES: usize = 8;
-    let mut lines: Vec<String> = text.lines().take(LINES).map(|line| format!("{sign} {line}")).collect();
-    let hidden = text.lines().count().saturating_sub(LINES);
-    if hidden > 0 {
-        lines.push(format!("{sign} … {} more", plural(hidden, "line")));
-    }
-    lines
+/// Every line of a text for the approval prompt, each after `sign`: what is approved must be there to be seen.
+pub(crate) fn quoted(sign: char, text: &str) -> impl Iterator<Item = String> {
+    text.lines().map(move |line| format!("{sign} {line}"))
 }
 
 #[cfg(test)]
