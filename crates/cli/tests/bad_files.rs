@@ -94,6 +94,11 @@ fn a_parent_that_is_a_file_and_a_name_that_is_too_long_are_said() {
 /// Root may do everything, so these run as somebody who may not: `setpriv` (util-linux) drops the rights.
 #[test]
 fn what_may_not_be_read_or_written_is_said_and_stays() {
+    let can_drop_rights = std::process::Command::new("setpriv").arg("--version").output().is_ok();
+    if nix::unistd::geteuid().is_root() && !can_drop_rights {
+        eprintln!("skipped: root may do everything, and setpriv (util-linux) is not there to become somebody else");
+        return;
+    }
     let hermes = hermes();
     let work = hermes.home.work();
     hermes.home.write("secret", "x\n");

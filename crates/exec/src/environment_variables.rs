@@ -5,7 +5,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// Names that say who and where we are, how text looks, and where tool chains live. None of them is a credential.
+/// Names that say who and where we are, how text looks, and where tool chains live. None of them holds a credential;
+/// `SSH_AUTH_SOCK` leads to an agent that signs with the user's keys without giving them out, which `git push` needs.
 const NAMES: &[&str] = &[
     // who and where
     "HOME",
