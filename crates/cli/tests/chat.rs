@@ -75,7 +75,7 @@ fn an_approval_shows_what_would_happen_and_takes_only_a_clear_answer() {
     expect(&mut session, "+ first line");
     expect(&mut session, "[d]eny › ");
     session.send_line("sure").unwrap();
-    expect(&mut session, "Please type one of the letters.");
+    expect(&mut session, "Please type o, s or d, then Enter.");
     assert!(!hermes.home.work().join("made.txt").exists());
     expect(&mut session, "[d]eny › ");
     session.send_line("s").unwrap();

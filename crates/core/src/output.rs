@@ -16,6 +16,8 @@ pub struct ToolOutput {
     pub attachments: Vec<Attachment>,
     /// A few words for the person at the screen, for example `14 matches in 3 files`.
     pub summary: Option<String>,
+    /// A few lines more for the person, for example the last lines that a command printed.
+    pub detail: Vec<String>,
 }
 
 /// The part of an output that the model reads as text.
@@ -39,12 +41,19 @@ pub struct Attachment {
 impl ToolOutput {
     /// A JSON answer.
     pub fn json(value: Value) -> Self {
-        Self { content: Content::Json(value), attachments: Vec::new(), summary: None }
+        Self { content: Content::Json(value), attachments: Vec::new(), summary: None, detail: Vec::new() }
     }
 
     /// A text answer.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: Content::Text(text.into()), attachments: Vec::new(), summary: None }
+        Self { content: Content::Text(text.into()), attachments: Vec::new(), summary: None, detail: Vec::new() }
+    }
+
+    /// Adds the lines that a person sees below the call.
+    #[must_use]
+    pub fn with_detail(mut self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.detail = lines.into_iter().collect();
+        self
     }
 
     /// Adds the words that a person sees beside the call.

@@ -419,7 +419,8 @@ async fn the_question_shows_every_path_and_what_the_tool_says_about_it() {
     assert_eq!((asked.tool.as_str(), asked.subject.as_str()), ("save", "/etc/hosts"));
     assert_eq!(asked.cwd, Path::new("/srv"));
     // The task began in /work; the cd to /srv did not move that.
-    assert_eq!(asked.explain, ["outside of /work: /etc/hosts", "it will contain ten bytes"]);
+    let facts = ["/etc/hosts does not exist yet", "outside of /work: /etc/hosts", "it will contain ten bytes"];
+    assert_eq!(asked.explain, facts);
     assert_eq!(asked.scope, "any change of /etc/hosts");
 }
 

@@ -7,17 +7,18 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use hermes_agent::Agent;
-use hermes_core::{Asker, CancellationToken};
+use hermes_core::Asker;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, Approve};
 use crate::config::{Config, edit};
 use crate::models;
 use crate::session;
 use crate::terminal::person::TerminalPerson;
 use crate::terminal::screen::{Abilities, Screen, Stream};
 use crate::terminal::signals::Signals;
+use crate::terminal::text::{one_line, visible, wrapped};
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -40,31 +41,34 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     let signals = Signals::listen();
     let cwd = args.cwd.as_deref().map_or_else(|| world.cwd.clone(), |cwd| world.cwd.join(cwd));
     screen.say(&format!(
-        "Hermes {} · {} · {} tools · {}\nType a task, / for commands, Ctrl-C to stop a turn.\n\n",
+        "Hermes {} · {} · {} tools · {}{}\nType a task, / for commands, Ctrl-C to stop a turn.\n\n",
         env!("CARGO_PKG_VERSION"),
         chosen.label,
         agent.tools().count(),
-        world.shown(&cwd)
+        world.shown(&cwd),
+        match args.approve {
+            Some(Approve::All) => " · everything runs without asking",
+            Some(Approve::None) => " · everything that would need a yes is refused",
+            Some(Approve::Ask) | None => "",
+        }
     ));
     let exit = loop {
-        match prompt.read(signals.leave()).await {
-            Typed::Line(line) => match line.trim() {
-                "" => {}
-                "/" | "/help" => screen.say(HELP),
-                "/quit" | "/exit" => break Exit::Done,
-                "/tools" => {
+        match prompt.read(&signals).await {
+            Typed::Line(line) => match command(line.trim()) {
+                Some("") => {}
+                Some("/" | "/help") => screen.say(HELP),
+                Some("/quit" | "/exit" | "quit" | "exit") => break Exit::Done,
+                Some("/tools") => {
                     let names: Vec<&str> = agent.tools().collect();
-                    screen.say(&format!("  {}\n", names.join(" · ")));
+                    screen.say(&format!("{}\n", wrapped(&names.join(" · "), screen.columns(), 2)));
                 }
-                "/new" => {
+                Some("/new") => {
                     agent.close().await;
                     agent = session::agent(world, &config, &args, &chosen, Some(Arc::clone(&asker))).await?;
                     screen.say("  A new conversation.\n");
                 }
-                command if command.starts_with('/') && !command.contains(' ') => {
-                    screen.say(&format!("  There is no command {command}.\n{HELP}"));
-                }
-                task => turn(&mut agent, &screen, &signals, task).await,
+                Some(other) => screen.say(&format!("  There is no command {}.\n{HELP}", one_line(other, 60))),
+                None => turn(&mut agent, &screen, &signals, line.trim()).await,
             },
             Typed::Leave => break Exit::Done,
             Typed::LeaveByInterrupt => break Exit::Interrupted,
@@ -80,14 +84,31 @@ async fn turn(agent: &mut Agent, screen: &Arc<Screen>, signals: &Signals, task: 
     match agent.turn(task, &**screen, &cancel).await {
         Ok(end) => screen.end_of_turn(&end),
         Err(error) => {
-            screen.pause();
+            screen.abandon();
             let failure = Failure::from(error);
-            screen.say(&format!("  {} {}\n  ↑ brings your message back.\n", screen.styled("31", "✗"), failure.message));
+            let message = wrapped(&visible(&failure.message), screen.columns(), 4);
+            let mark = screen.styled("31", "✗");
+            screen.say(&format!("  {mark} {}\n  ↑ brings your message back.\n", message.trim_start()));
         }
     }
-    // Nothing runs now, so nothing is stopped twice.
-    signals.begin();
     screen.say("\n");
+}
+
+/// What was typed, if it is for us and not for the model: a word that leaves, or anything that begins like a command. A
+/// path such as `/etc/hosts is …` is for the model.
+fn command(line: &str) -> Option<&str> {
+    let word = line.split_whitespace().next().unwrap_or_default();
+    let is_known = matches!(word, "/" | "/help" | "/quit" | "/exit" | "/tools" | "/new");
+    let is_alone = word == line;
+    match word {
+        "" => Some(""),
+        "quit" | "exit" if is_alone => Some(word),
+        _ if is_known && is_alone => Some(word),
+        // A command with something behind it is a slip that should not cost a request.
+        _ if is_known => Some(line),
+        _ if word.starts_with('/') && is_alone && !word[1..].contains('/') => Some(word),
+        _ => None,
+    }
 }
 
 enum Typed {
@@ -114,18 +135,35 @@ impl Prompt {
         Ok(Self { editor: Some(editor), history, saves: true })
     }
 
-    async fn read(&mut self, leave: &CancellationToken) -> Typed {
+    /// Waits for a line. Ctrl-C is a key while the editor has the terminal and a signal in the moments between; either
+    /// way the second one in a row leaves.
+    async fn read(&mut self, signals: &Signals) -> Typed {
         let mut interrupted = false;
+        let hint = || println!("\r  Ctrl-C again leaves.");
         loop {
-            // The editor waits for keys, so it lives on a thread of its own meanwhile.
-            let Some(mut editor) = self.editor.take() else { return Typed::Leave };
-            let read = tokio::task::spawn_blocking(move || {
+            let mut idle = signals.begin();
+            // The editor waits for keys, so it lives on a thread of its own meanwhile. Where a request to leave came
+            // first it is not started: nothing would ever end it.
+            let Some(mut editor) = self.editor.take().filter(|_| !signals.leave().is_cancelled()) else {
+                return Typed::Leave;
+            };
+            let mut read = tokio::task::spawn_blocking(move || {
                 let line = editor.readline("› ");
                 (editor, line)
             });
-            let read = tokio::select! {
-                read = read => read,
-                () = leave.cancelled() => return Typed::LeaveByInterrupt,
+            let read = loop {
+                tokio::select! {
+                    read = &mut read => break read,
+                    () = signals.leave().cancelled() => return Typed::LeaveByInterrupt,
+                    () = idle.cancelled() => {
+                        if interrupted {
+                            return Typed::LeaveByInterrupt;
+                        }
+                        interrupted = true;
+                        idle = signals.begin();
+                        hint();
+                    }
+                }
             };
             let Ok((mut editor, line)) = read else { return Typed::Leave };
             match line {
@@ -136,9 +174,9 @@ impl Prompt {
                 }
                 Err(ReadlineError::Interrupted) if interrupted => return Typed::LeaveByInterrupt,
                 Err(ReadlineError::Interrupted) => {
-                    println!("  Ctrl-C again leaves.");
                     interrupted = true;
                     self.editor = Some(editor);
+                    hint();
                 }
                 Err(_) => return Typed::Leave,
             }
@@ -155,6 +193,21 @@ impl Prompt {
             && std::mem::take(&mut self.saves)
         {
             eprintln!("hermes: the history cannot be saved in {}: {why}", self.history.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    #[test]
+    fn what_is_for_us_never_reaches_the_model_and_paths_do() {
+        for line in ["/new", "/new now", "/quit extra", "exit", "quit", "/nope", ""] {
+            assert!(command(line).is_some(), "{line}");
+        }
+        for line in ["/etc/hosts says what?", "/etc/hosts", "exit the loop early", "explain /new"] {
+            assert!(command(line).is_none(), "{line}");
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::terminal::out;
 use crate::terminal::person::TerminalPerson;
 use crate::terminal::screen::{Abilities, Screen, Stream};
 use crate::terminal::signals::Signals;
-use crate::terminal::text::{padded, plural};
+use crate::terminal::text::{padded, plural, wrapped};
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -110,14 +110,16 @@ fn list(
             _ => "◐",
         };
         let names: Vec<&str> = tools.iter().map(|(name, _)| *name).collect();
-        text += &format!("  {} {mark}    {}\n", padded(set, 14), names.join(" · "));
+        let names = wrapped(&names.join(" · "), 80, 22);
+        text += &format!("  {} {mark}    {}\n", padded(set, 14), names.trim_start());
     }
     for line in missing {
         text += &format!("  ! {line}\n");
     }
     let total = snapshot.entries().count() as u64;
     let surface = if selection.toolsets.is_some() { "this selection" } else { selection.platform.as_str() };
-    text += &format!("{} of {} on for {surface}. hermes tools show NAME\n", on.len(), plural(total, "tool"));
+    text +=
+        &format!("{} of {} on for {surface}. hermes tools show NAME tells more.\n", on.len(), plural(total, "tool"));
     out::line(&text)?;
     Ok(Exit::Done)
 }
@@ -147,18 +149,22 @@ fn show(snapshot: &Snapshot, name: &str, as_json: bool) -> Result<Exit, Failure>
         return Ok(Exit::Done);
     }
     let mut text = format!("{} {}   toolset {} · {}\n\n", spec.emoji, spec.name, spec.toolset, effect(spec.effect));
-    text += &format!("{}\n\n", wrapped(&spec.description, 0));
+    text += &format!("{}\n\n", wrapped(&spec.description, 80, 0));
     let required = spec.required();
     for (argument, schema) in spec.properties().into_iter().flatten() {
         let kind = schema.get("type").and_then(Value::as_str).unwrap_or("one of the values below");
         let need = if required.contains(&argument.as_str()) { "required" } else { "optional" };
         text += &format!("  {} {kind}, {need}\n", padded(argument, 14));
         if let Some(about) = schema.get("description").and_then(Value::as_str) {
-            text += &format!("{}\n", wrapped(about, 6));
+            text += &format!("{}\n", wrapped(about, 80, 6));
         }
         if let Some(options) = schema.get("enum").and_then(Value::as_array) {
             let options: Vec<String> = options.iter().map(Value::to_string).collect();
             text += &format!("      {}\n", options.join(" | "));
+        }
+        for (field, schema) in schema.pointer("/items/properties").and_then(Value::as_object).into_iter().flatten() {
+            let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            text += &format!("{}\n", wrapped(&format!("{field}: {about}"), 80, 8));
         }
     }
     text += "\nExamples:\n";
@@ -183,24 +189,6 @@ fn effect(effect: hermes_core::Effect) -> &'static str {
         Effect::Write => "changes files",
         Effect::Execute => "runs programs",
     }
-}
-
-/// `text` in lines of at most 78 columns that begin with `indent` blanks.
-fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines = vec![" ".repeat(indent)];
-    for word in text.split_whitespace() {
-        let last = lines.last().map_or(0, |line| line.chars().count());
-        if last > indent && last + 1 + word.chars().count() > 78 {
-            lines.push(" ".repeat(indent));
-        }
-        if let Some(line) = lines.last_mut() {
-            if line.chars().count() > indent {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
 }
 
 async fn call(
@@ -376,11 +364,5 @@ mod tests {
             let got_id = got_id.as_ref().map_or("null", |id| id.get());
             assert!(got_id == id && got.contains(why), "{got_id} {got}");
         }
-    }
-
-    #[test]
-    fn descriptions_wrap_inside_the_terminal() {
-        let text = wrapped(&"word ".repeat(50), 6);
-        assert!(text.lines().all(|line| line.len() <= 78 && line.starts_with("      word")));
     }
 }

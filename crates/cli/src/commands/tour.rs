@@ -54,11 +54,15 @@ pub(crate) async fn run(world: &World) -> Result<Exit, Failure> {
     if cancel.is_cancelled() {
         return Ok(Exit::Interrupted);
     }
+    if end.refused > 0 {
+        screen.say("  You said no, which a script cannot react to: its words assume that every call was allowed.\n");
+    }
     screen.say(
-        "\nNext:\n  export OPENROUTER_API_KEY=…               a model, or start Ollama\n  \
-         hermes run \"what is in this folder?\"     one task\n  \
-         hermes tools list                         the tools you just saw\n  \
-         hermes doctor                             is everything in place?\n",
+        "\nNext:\n  cargo install --path crates/cli          puts `hermes` on your PATH\n  \
+         export OPENROUTER_API_KEY=…              a model; or start Ollama\n  \
+         hermes run \"what is in this folder?\"    one task\n  \
+         hermes tools list                        the tools you just saw\n  \
+         hermes doctor                            is everything in place?\n",
     );
     Ok(Exit::Done)
 }

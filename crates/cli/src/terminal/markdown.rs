@@ -26,6 +26,16 @@ impl MarkdownStream {
         Self { skin, columns: columns.max(20), line: String::new(), table: String::new(), in_code: false }
     }
 
+    /// Sets the width for what comes next; a terminal can be resized.
+    pub(crate) fn set_columns(&mut self, columns: usize) {
+        self.columns = columns.max(20);
+    }
+
+    /// The line that is still arriving, as far as it is there.
+    pub(crate) fn unfinished(&self) -> &str {
+        &self.line
+    }
+
     /// Takes more text and gives what can be shown.
     pub(crate) fn push(&mut self, text: &str) -> String {
         let mut out = String::new();

@@ -10,7 +10,7 @@ use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
 use super::screen::Screen;
-use super::text::{folded, one_line, visible};
+use super::text::{folded, one_line, visible, wrapped};
 use crate::world::World;
 
 /// Lines of an explanation that are shown without being asked for.
@@ -81,7 +81,10 @@ impl TerminalPerson {
             match understood(question, &typed) {
                 Some(answer) => return answer,
                 None if matches!(typed.trim(), "v" | "view") => self.screen.say(&all_of_it(&self.screen, question)),
-                None => self.screen.say("  Please type one of the letters.\n"),
+                None => self.screen.say(match question {
+                    Question::Approval { .. } => "  Please type o, s or d, then Enter.\n",
+                    Question::Clarify { .. } => "  Please type one of the numbers, or an answer in your own words.\n",
+                }),
             }
         }
     }
@@ -114,8 +117,12 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
             let mark = screen.styled("33", "⚠");
             let mut text = format!("\n  {mark}  The agent wants to use {tool}, in {}:\n\n", one_line(&place, columns));
             // Nothing of what will run is left out or reworded here.
-            for line in visible(subject).lines().flat_map(|line| folded(line, columns - 6)) {
-                text += &format!("     {}\n", screen.styled("1", &line));
+            for line in visible(subject).lines() {
+                for (i, piece) in folded(line, columns - 6).iter().enumerate() {
+                    // A line that only the screen breaks is told from one that the command breaks.
+                    let margin = if i == 0 { "     " } else { "   ↪ " };
+                    text += &format!("{margin}{}\n", screen.styled("1", piece));
+                }
             }
             text.push('\n');
             let explained = explained(explain, columns);
@@ -131,9 +138,10 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
             text
         }
         Question::Clarify { question, choices } => {
-            let mut text = format!("\n  {}  {}\n\n", screen.styled("36", "?"), visible(question));
+            let question = wrapped(&visible(question), columns, 5);
+            let mut text = format!("\n  {}  {}\n\n", screen.styled("36", "?"), question.trim_start());
             for (i, choice) in choices.iter().enumerate() {
-                text += &format!("     {}. {}\n", i + 1, one_line(choice, columns - 10));
+                text += &format!("     {}. {}\n", i + 1, wrapped(&visible(choice), columns, 8).trim_start());
             }
             text
         }
@@ -168,16 +176,17 @@ fn understood(question: &Question, typed: &str) -> Option<Answer> {
     let typed = typed.trim();
     match question {
         Question::Approval { .. } => match typed.to_lowercase().as_str() {
-            "o" | "once" | "y" | "yes" => Some(Answer::Approval(Approval::Once)),
+            "o" | "once" => Some(Answer::Approval(Approval::Once)),
             "s" | "session" => Some(Answer::Approval(Approval::Session)),
             "d" | "deny" | "n" | "no" => Some(Answer::Approval(Approval::Deny)),
             _ => None,
         },
         Question::Clarify { .. } if typed.is_empty() => None,
-        Question::Clarify { choices, .. } => {
-            let chosen = typed.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?)).cloned();
-            Some(Answer::Text(chosen.unwrap_or_else(|| typed.to_owned())))
-        }
+        Question::Clarify { choices, .. } => match typed.parse::<usize>() {
+            // A number that is not there was a slip of the finger, not an answer.
+            Ok(n) if !choices.is_empty() => choices.get(n.checked_sub(1)?).cloned().map(Answer::Text),
+            _ => Some(Answer::Text(typed.to_owned())),
+        },
     }
 }
 
@@ -199,7 +208,7 @@ mod tests {
     fn only_a_clear_yes_is_a_yes() {
         assert_eq!(understood(&approval(), " O "), Some(Answer::Approval(Approval::Once)));
         assert_eq!(understood(&approval(), "deny"), Some(Answer::Approval(Approval::Deny)));
-        for unclear in ["", "ok", "sure", "yes please", "oo", "1"] {
+        for unclear in ["", "y", "yes", "ok", "sure", "yes please", "oo", "1"] {
             assert_eq!(understood(&approval(), unclear), None, "{unclear:?}");
         }
     }
@@ -208,7 +217,7 @@ mod tests {
     fn a_number_chooses_and_anything_else_is_an_answer() {
         let question = Question::Clarify { question: "q".into(), choices: vec!["a".into(), "b".into()] };
         assert_eq!(understood(&question, "2"), Some(Answer::Text("b".into())));
-        assert_eq!(understood(&question, "7"), Some(Answer::Text("7".into())));
+        assert_eq!((understood(&question, "7"), understood(&question, "0")), (None, None));
         assert_eq!(understood(&question, "neither"), Some(Answer::Text("neither".into())));
         assert_eq!(understood(&question, " "), None);
     }

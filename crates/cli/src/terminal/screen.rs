@@ -8,7 +8,7 @@ use hermes_agent::{Event, Listener, TurnEnd};
 use hermes_runtime::{CallReport, Status};
 
 use super::markdown::MarkdownStream;
-use super::text::{duration, one_line, padded, plural, tokens, width};
+use super::text::{duration, harmless, one_line, padded, plural, shortened, tokens, visible, width, wrapped};
 use crate::words::why_partial;
 use crate::world::World;
 
@@ -26,7 +26,7 @@ pub(crate) enum Stream {
 /// What a screen can do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Abilities {
-    pub(crate) columns: usize,
+    pub(crate) terminal: bool,
     pub(crate) colour: bool,
     /// Whether a line can be taken back.
     pub(crate) live: bool,
@@ -40,8 +40,7 @@ impl Abilities {
             Stream::Err => std::io::stderr().is_terminal(),
         };
         let live = terminal && world.variable("TERM") != Some("dumb");
-        let columns = if terminal { usize::from(termimad::terminal_size().0) } else { 80 };
-        Self { columns: columns.clamp(40, 120), colour: live && world.variable("NO_COLOR").is_none(), live }
+        Self { terminal, colour: live && world.variable("NO_COLOR").is_none(), live }
     }
 }
 
@@ -60,15 +59,18 @@ struct State {
     waiting: Option<(String, Instant)>,
     /// Whether the line that says so is on the screen.
     waiting_shown: bool,
+    /// Whether this request has shown anything that a failure would make void.
+    said_something: bool,
     model: String,
 }
 
 impl Screen {
     pub(crate) fn new(stream: Stream, abilities: Abilities, answers: bool, model: &str) -> Arc<Self> {
         let state = State {
-            markdown: MarkdownStream::new(abilities.columns, abilities.colour),
+            markdown: MarkdownStream::new(80, abilities.colour),
             waiting: None,
             waiting_shown: false,
+            said_something: false,
             model: model.to_owned(),
         };
         Arc::new(Self { stream, abilities, answers, state: Mutex::new(state) })
@@ -92,8 +94,19 @@ impl Screen {
         });
     }
 
+    /// The width now: a terminal can be resized at any time.
     pub(crate) fn columns(&self) -> usize {
-        self.abilities.columns
+        let columns = if self.abilities.terminal { usize::from(termimad::terminal_size().0) } else { 0 };
+        // A terminal that does not know its size says 0 or 1.
+        if columns < 2 { 80 } else { columns.clamp(40, 120) }
+    }
+
+    /// Forgets a turn that failed.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.waiting = None;
+        state.markdown.finish();
+        self.print(&mut state, "");
     }
 
     /// Prints lines as they are.
@@ -127,12 +140,12 @@ impl Screen {
         let rest = state.markdown.finish();
         let mut text = if self.answers { rest } else { String::new() };
         if let Some(why) = why_partial(&end.reason, end.refused) {
-            text += &format!("  {} {}\n", self.styled("33", "!"), one_line(&why, self.abilities.columns - 4));
+            text += &format!("  {} {}\n", self.styled("33", "!"), one_line(&why, self.columns() - 4));
         }
         let used = end.usage.input_tokens + end.usage.output_tokens;
         let cost = if used > 0 { format!(" · {} tokens", tokens(used)) } else { String::new() };
         let tally = format!("{} · {}{cost}", plural(end.requests.into(), "request"), plural(end.calls.into(), "call"));
-        let indent = " ".repeat((self.abilities.columns.min(80)).saturating_sub(width(&tally) + 1));
+        let indent = " ".repeat((self.columns().min(80)).saturating_sub(width(&tally) + 1));
         text += &format!("{indent}{}\n", self.styled("2", &tally));
         self.print(&mut state, &text);
     }
@@ -157,13 +170,27 @@ impl Screen {
     fn show_waiting(&self) {
         let mut state = self.lock();
         let Some((what, since)) = &state.waiting else { return };
-        if since.elapsed() < QUIET {
+        if since.elapsed() < QUIET || !state.markdown.unfinished().is_empty() {
             return;
         }
-        let line = one_line(&format!("… {what} · {} s", since.elapsed().as_secs()), self.abilities.columns - 3);
+        let line = one_line(&format!("… {what} · {} s", since.elapsed().as_secs()), self.columns() - 3);
         let line = self.styled("2", &line);
         state.waiting_shown = true;
         self.write(&format!("\r\x1b[K  {line}"));
+    }
+
+    /// The end of the line that is still arriving, until it is whole and takes its place.
+    fn show_unfinished(&self, state: &mut State) {
+        let line = harmless(state.markdown.unfinished());
+        if !self.abilities.live || line.trim().is_empty() {
+            return;
+        }
+        let room = self.columns() - 4;
+        let tail: String = line.chars().skip(line.chars().count().saturating_sub(room / 2)).collect();
+        let tail = shortened(tail.trim_start(), room);
+        let dots = if tail.len() < line.len() { "…" } else { "" };
+        state.waiting_shown = true;
+        self.write(&format!("\r\x1b[K  {}", self.styled("2", &format!("{dots}{tail}"))));
     }
 
     fn call_line(&self, report: &CallReport) -> String {
@@ -175,13 +202,17 @@ impl Screen {
         let took = duration(report.elapsed);
         let outcome = if failed { reason(report) } else { report.summary.clone() };
         // Two blanks, the mark, a blank, the name, a blank, the headline, two blanks, the outcome, " · ", the time.
-        let room = self.abilities.columns.saturating_sub(2 + 2 + 1 + width(&name) + 1 + 2 + 3 + width(&took));
+        let room = self.columns().saturating_sub(2 + 2 + 1 + width(&name) + 1 + 2 + 3 + width(&took));
         let outcome_room = room.saturating_sub(width(&one_line(&report.headline, room)).min(room / 2)).max(10);
         let outcome = one_line(&outcome, outcome_room);
         let headline = one_line(&report.headline, room.saturating_sub(width(&outcome)));
         let headline = padded(&headline, room.saturating_sub(width(&outcome)).min(34));
         let dim = self.styled("2", &format!("{outcome} · {took}"));
-        format!("  {mark} {name} {headline}  {dim}\n")
+        let mut line = format!("  {mark} {name} {headline}  {dim}\n");
+        for detail in &report.detail {
+            line += &format!("     {}\n", self.styled("2", &one_line(detail, self.columns() - 6)));
+        }
+        line
     }
 }
 
@@ -208,7 +239,10 @@ impl Listener for Screen {
     fn hear(&self, event: Event<'_>) {
         let mut state = self.lock();
         match event {
-            Event::Asking { .. } => state.waiting = Some((format!("waiting for {}", state.model), Instant::now())),
+            Event::Asking { .. } => {
+                state.said_something = false;
+                state.waiting = Some((format!("waiting for {}", state.model), Instant::now()));
+            }
             Event::Reasoning(_) => {
                 let thinking = format!("{} is thinking", state.model);
                 if let Some((what, _)) = &mut state.waiting {
@@ -216,11 +250,16 @@ impl Listener for Screen {
                 }
             }
             Event::Text(text) => {
+                if !self.answers {
+                    return;
+                }
+                state.markdown.set_columns(self.columns());
                 let shown = state.markdown.push(text);
-                if self.answers && !shown.is_empty() {
-                    state.waiting = None;
+                state.said_something |= !shown.is_empty();
+                if !shown.is_empty() {
                     self.print(&mut state, &shown);
                 }
+                self.show_unfinished(&mut state);
             }
             Event::Replied { .. } => {
                 state.waiting = None;
@@ -229,13 +268,12 @@ impl Listener for Screen {
                 self.print(&mut state, &rest);
             }
             Event::Restart { reason, delay, attempt, of } => {
-                let rest = state.markdown.finish();
-                let unfinished = if self.answers { rest } else { String::new() };
-                let why = one_line(reason, 200);
-                let again =
-                    format!("again in {} (attempt {attempt} of {of}); anything shown so far is void", duration(delay));
+                state.markdown.finish();
+                let void = if std::mem::take(&mut state.said_something) { "; what it said so far is void" } else { "" };
+                let again = format!("again in {} (attempt {attempt} of {of}){void}", duration(delay));
                 let mark = self.styled("33", "!");
-                self.print(&mut state, &format!("{unfinished}  {mark} {why}\n    {again}\n"));
+                let why = wrapped(&visible(reason), self.columns(), 4);
+                self.print(&mut state, &format!("  {mark} {}\n    {again}\n", why.trim_start()));
             }
             Event::CallStarted(call) => {
                 state.waiting = Some((format!("{} is running", one_line(&call.name, 20)), Instant::now()));

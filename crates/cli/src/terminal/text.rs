@@ -89,6 +89,25 @@ pub(crate) fn folded(line: &str, columns: usize) -> Vec<String> {
     pieces
 }
 
+/// `text` in lines of at most `columns` that begin with `indent` blanks and break between words.
+pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> String {
+    let blanks = " ".repeat(indent);
+    let mut lines = vec![blanks.clone()];
+    for word in text.split_whitespace().flat_map(|word| folded(word, columns.saturating_sub(indent).max(1))) {
+        let used = lines.last().map_or(0, |line| width(line));
+        if used > indent && used + 1 + width(&word) > columns {
+            lines.push(blanks.clone());
+        }
+        if let Some(line) = lines.last_mut() {
+            if line.len() > indent {
+                line.push(' ');
+            }
+            line.push_str(&word);
+        }
+    }
+    lines.join("\n")
+}
+
 /// How many columns a terminal gives `text`.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
@@ -150,6 +169,13 @@ mod tests {
         assert_eq!(shortened("工具注册", 5), "工具…");
         assert_eq!(shortened("short", 5), "short");
         assert_eq!(one_line("a\tb\nc", 80), "a b …");
+    }
+
+    #[test]
+    fn wrapping_breaks_between_words_and_never_leaves_the_columns() {
+        let text = wrapped(&format!("{}{}", "word ".repeat(50), "x".repeat(200)), 78, 6);
+        assert!(text.lines().all(|line| width(line) <= 78 && line.starts_with("      ")), "{text}");
+        assert!(text.lines().next().unwrap().ends_with("word"));
     }
 
     #[test]

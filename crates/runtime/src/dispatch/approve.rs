@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use hermes_core::{
-    Answer, Approval, ApprovalScope, Concern, Environment, JudgeRequest, Question, ToolError, Touches, Verdict,
-    shown_path,
+    Answer, Approval, ApprovalScope, Concern, Environment, FileErrorKind, FileKind, JudgeRequest, Question, ToolError,
+    Touches, Verdict, grouped, shown_path,
 };
 
 use super::{ApprovalMode, Call, Phase, Status, Step, stopped_before_it_began};
@@ -29,10 +29,11 @@ impl Step for Approve {
         let spec = entry.tool.spec();
         let task = call.scope.task;
         let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
-        let mut links = Vec::new();
+        let mut facts = Vec::new();
         let verdict = match resolved(task, &stated).await {
             Ok((touches, root, cwd, scratch)) => {
-                links = where_links_lead(&stated, &touches);
+                facts = where_links_lead(&stated, &touches);
+                facts.extend(what_is_there(task, &touches.writes).await);
                 call.judge.judge(&JudgeRequest {
                     spec,
                     arguments: &call.arguments,
@@ -53,7 +54,7 @@ impl Step for Approve {
             Verdict::Refuse(why) => Some(format!("{why}; nothing was run, and no approval can change that")),
             Verdict::Ask(concern) => {
                 let began = Instant::now();
-                let refusal = decide(call, &stated, links, concern).await;
+                let refusal = decide(call, &stated, facts, concern).await;
                 call.waited += began.elapsed();
                 if call.scope.cancel.is_cancelled() {
                     return call.refuse(Status::NotStarted, stopped_before_it_began());
@@ -69,7 +70,7 @@ impl Step for Approve {
 }
 
 /// `None` if the call may run, else why not.
-async fn decide(call: &Call<'_>, stated: &Touches, links: Vec<String>, concern: Concern) -> Option<String> {
+async fn decide(call: &Call<'_>, stated: &Touches, facts: Vec<String>, concern: Concern) -> Option<String> {
     let Concern { reason, note, scope } = concern;
     let task = call.scope.task;
     let named = !scope.key.is_empty();
@@ -86,7 +87,7 @@ async fn decide(call: &Call<'_>, stated: &Touches, links: Vec<String>, concern: 
         tool: call.entry.as_ref().map(|entry| entry.tool.spec().name.to_string()).unwrap_or_default(),
         cwd: stated.runs_in.clone().unwrap_or_else(|| task.environment.cwd()),
         subject: subject(call, stated),
-        explain: links.into_iter().chain(note).chain(stated.explain.iter().cloned()).collect(),
+        explain: facts.into_iter().chain(note).chain(stated.explain.iter().cloned()).collect(),
         scope: scope.words,
     };
     match asker.ask(question, call.scope.cancel).await {
@@ -111,6 +112,21 @@ fn subject(call: &Call<'_>, stated: &Touches) -> String {
     let paths = (!paths.is_empty()).then(|| paths.join("\n"));
     let headline = || call.entry.as_ref().map(|entry| entry.tool.headline(&call.arguments)).unwrap_or_default();
     stated.command.clone().or(paths).unwrap_or_else(headline)
+}
+
+/// A person who allows a write should know what it meets.
+async fn what_is_there(task: &Task, writes: &[PathBuf]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for path in writes {
+        let name = shown_path(path, &task.environment.cwd());
+        lines.push(match task.environment.stat(path).await {
+            Ok(stat) if stat.kind == FileKind::File => format!("{name} exists: {} bytes", grouped(stat.len)),
+            Ok(stat) => format!("{name} is {}", stat.kind.in_words()),
+            Err(error) if error.kind == FileErrorKind::NotFound => format!("{name} does not exist yet"),
+            Err(error) => error.to_string(),
+        });
+    }
+    lines
 }
 
 /// A person who reads the name of a link is told what is behind it.

@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use futures::FutureExt as _;
 use futures::future::join_all;
 use hermes_core::{
-    Attachment, CancellationToken, Content, Effect, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolName, ToolOutput,
+    Attachment, CancellationToken, Effect, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolName, ToolOutput,
 };
 use serde::Serialize;
 
@@ -130,6 +130,8 @@ pub struct CallReport {
     pub headline: String,
     /// The result in a few words, for people.
     pub summary: String,
+    /// A few lines more about the result, for people.
+    pub detail: Vec<String>,
     /// The tool's emoji, if there is such a tool.
     pub emoji: String,
     /// From entering the chain to leaving it, without the time a person took to decide.
@@ -279,6 +281,7 @@ fn not_started(request: &ToolCall, scope: &Scope<'_>) -> CallReport {
         attachments: Vec::new(),
         headline: String::new(),
         summary: "not run: stopped".into(),
+        detail: Vec::new(),
         emoji: String::new(),
         elapsed: Duration::ZERO,
         stop: None,
@@ -291,8 +294,7 @@ impl Call<'_> {
     /// Answers the call with an error; the rest of the way to the tool is skipped.
     pub(crate) fn refuse(&mut self, status: Status, error: ToolError) {
         let summary = error.to_string();
-        let content = Content::Json(error.into());
-        let output = ToolOutput { content, attachments: Vec::new(), summary: Some(summary) };
+        let output = ToolOutput::json(error.into()).with_summary(summary);
         self.outcome = Some(Outcome { status, output, stop: None });
     }
 
@@ -319,6 +321,7 @@ impl Call<'_> {
             attachments: outcome.output.attachments,
             headline: self.entry.as_ref().map(|entry| headline(entry, &self.arguments)).unwrap_or_default(),
             summary: outcome.output.summary.unwrap_or_default(),
+            detail: outcome.output.detail,
             emoji: spec.map(|spec| spec.emoji.clone()).unwrap_or_default(),
             elapsed,
             stop: outcome.stop,

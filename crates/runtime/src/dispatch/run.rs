@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hermes_core::{Content, StopTurn, ToolError, ToolOutput, ToolResult};
+use hermes_core::{StopTurn, ToolError, ToolOutput, ToolResult};
 use tokio::time::{sleep, timeout};
 
 use super::{Call, Outcome, Phase, Status, Step, stopped_before_it_began};
@@ -68,10 +68,9 @@ fn outcome(result: ToolResult) -> Outcome {
                 ToolError::Stop(stop) => Some(stop.clone()),
                 ToolError::Tell(_) => None,
             };
-            let summary = Some(error.to_string());
-            let content = Content::Json(error.into());
+            let summary = error.to_string();
             let status = if stop == Some(StopTurn::Cancelled) { Status::Interrupted } else { Status::Error };
-            Outcome { status, output: ToolOutput { content, attachments: Vec::new(), summary }, stop }
+            Outcome { status, output: ToolOutput::json(error.into()).with_summary(summary), stop }
         }
     }
 }

@@ -46,6 +46,9 @@ pub(super) fn tool() -> impl Tool {
         .about("Replace a piece of text in a file. Read the file first and copy the old text exactly, indentation included.")
         .touches(|args: &Args, cx| {
             let mut touches = Touches::writing(cx.resolve(&args.path));
+            if args.replace_all == Some(true) {
+                touches = touches.because("every occurrence is replaced:");
+            }
             touches.explain.extend(quoted('-', &args.old_string));
             touches.explain.extend(quoted('+', &args.new_string));
             touches
@@ -113,7 +116,16 @@ async fn patch(args: Args, cx: ToolCx) -> ToolResult {
         1 => format!("line {}", line_numbers(&before, &places)),
         found => format!("{found} places"),
     };
-    Ok(ToolOutput::json(result).with_summary(summary))
+    let detail = changed_lines(result["diff"].as_str().unwrap_or_default());
+    Ok(ToolOutput::json(result).with_summary(summary).with_detail(detail))
+}
+
+/// The first lines that a diff takes away or adds.
+fn changed_lines(diff: &str) -> Vec<String> {
+    /// Enough to recognise the change.
+    const SHOWN: usize = 6;
+    let changed = |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---");
+    diff.lines().filter(changed).take(SHOWN).map(str::to_owned).collect()
 }
 
 /// Old and new text with the line ends of a file whose every line ends in CRLF.

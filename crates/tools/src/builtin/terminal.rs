@@ -10,6 +10,9 @@ use hermes_core::{Command, EnvironmentError, FinishedHow};
 use crate::prelude::*;
 use crate::support::words::{duration, plural};
 
+/// The last lines of the output that the person sees; the model sees all of it.
+const LINES_FOR_PEOPLE: usize = 4;
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
@@ -87,6 +90,7 @@ async fn terminal(args: Args, cx: ToolCx) -> ToolResult {
         FinishedHow::Exited(_) => (None, None),
     };
     let lines = output.lines().count();
+    let detail: Vec<String> = output.lines().skip(lines.saturating_sub(LINES_FOR_PEOPLE)).map(str::to_owned).collect();
     if let Some(note) = note {
         if !output.is_empty() && !output.ends_with('\n') {
             output.push('\n');
@@ -99,7 +103,7 @@ async fn terminal(args: Args, cx: ToolCx) -> ToolResult {
         _ => format!("exit {exit_code} · {}", plural(lines, "line")),
     };
     let result = json!({ "output": output, "exit_code": exit_code, "error": error });
-    Ok(ToolOutput::json(result).with_summary(summary))
+    Ok(ToolOutput::json(result).with_summary(summary).with_detail(detail))
 }
 
 fn cannot_run(error: &EnvironmentError) -> ToolError {
