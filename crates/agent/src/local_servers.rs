@@ -51,8 +51,18 @@ pub async fn find(candidates: &[Candidate], patience: Duration) -> Option<Found>
 }
 
 async fn first_model(base_url: &str) -> Option<String> {
-    let url = Url::parse(&format!("{base_url}/models")).ok()?;
-    let answer = transport::client(&url).ok()?.get(url).send().await.ok()?;
-    let list: Value = serde_json::from_slice(&answer.bytes().await.ok()?).ok()?;
-    list.pointer("/data/0/id").and_then(Value::as_str).map(str::to_owned)
+    ask(base_url).await.ok()
+}
+
+/// The first model that the server at `base_url` offers, or in one line why there is none.
+pub async fn ask(base_url: &str) -> Result<String, String> {
+    let url = Url::parse(&format!("{}/models", base_url.trim_end_matches('/'))).map_err(|error| error.to_string())?;
+    let client = transport::client(&url).map_err(|error| error.to_string())?;
+    let answer = client.get(url).send().await.map_err(|error| transport::cause(&error))?;
+    let status = answer.status();
+    let body = answer.bytes().await.map_err(|error| transport::cause(&error))?;
+    let list: Value =
+        serde_json::from_slice(&body).map_err(|_| format!("it answered {status} and no list of models"))?;
+    let first = list.pointer("/data/0/id").and_then(Value::as_str);
+    first.map(str::to_owned).ok_or_else(|| format!("it answered {status} and no model"))
 }

@@ -115,7 +115,7 @@ impl Script {
             let line: Line = serde_json::from_str(source).map_err(|error| BadLine {
                 name: name.into(),
                 line: i + 1,
-                why: error.to_string(),
+                why: without_place(&error),
             })?;
             match line.person {
                 Some(answer) => script.person.push(answer),
@@ -178,6 +178,15 @@ impl Transport for ScriptTransport {
             }
         }
     }
+}
+
+/// What is wrong, without the place inside the line, which is always line 1.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line 1 column").next().unwrap_or(&text).replace(
+        "data did not match any variant of untagged enum Fault",
+        "`fault` must be \"cut\", \"garbage\", \"down\" or {\"status\": …}",
+    )
 }
 
 /// Half of what comes before the end of a stream, or half of the only piece.

@@ -163,7 +163,7 @@ async fn a_script_that_has_ended_says_so_and_is_not_asked_again() {
     let mut session = session("{\"calls\": [{\"name\": \"todo\", \"arguments\": {}}]}");
     let error = session.turn("go").await.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::ScriptEnded);
-    assert!(error.message.contains("only 1 turns") && error.message.contains("tour"), "{error}");
+    assert!(error.message.contains("has 1 turn and") && error.message.contains("tour"), "{error}");
     assert!(session.heard.restarts().is_empty());
     // Something happened before, so the conversation keeps it.
     assert_eq!(session.results().len(), 1);

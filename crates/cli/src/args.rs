@@ -76,7 +76,7 @@ pub(crate) struct AgentArgs {
     /// Exactly these toolsets, separated by commas.
     #[arg(short, long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) toolsets: Option<Vec<String>>,
-    /// None of these toolsets, whatever else is said.
+    /// Toolsets that are off; this wins over everything else.
     #[arg(long, value_name = "C", value_delimiter = ',')]
     pub(crate) disable: Option<Vec<String>>,
     /// Who decides about calls that change something: you (ask), nobody (all pass), or they are all refused (none).
@@ -85,7 +85,7 @@ pub(crate) struct AgentArgs {
     /// Where the session starts; the current directory if left out.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// How many requests one turn may make.
+    /// Requests to the model that one task may make.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
 }
@@ -108,7 +108,7 @@ impl AgentArgs {
 pub(crate) struct RunArgs {
     /// The task; read from standard input if left out or `-`.
     pub(crate) task: Option<String>,
-    /// Print one JSON event per line: turn, tool_call, tool_result, answer, usage.
+    /// Print one JSON event per line: turn, text, tool_call, tool_result, retry, budget_spent, answer, usage, error.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -155,7 +155,7 @@ pub(crate) struct SelectionArgs {
     /// Exactly these toolsets, separated by commas.
     #[arg(short, long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) toolsets: Option<Vec<String>>,
-    /// None of these toolsets, whatever else is said.
+    /// Toolsets that are off; this wins over everything else.
     #[arg(long, value_name = "C", value_delimiter = ',')]
     pub(crate) disable: Option<Vec<String>>,
 }
@@ -204,7 +204,7 @@ pub(crate) enum ToolsVerb {
     },
     /// Answer calls from standard input, one JSON object a line, until it ends.
     #[command(
-        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"}\nOut: {\"id\": …, \"ok\": true, \"result\": \"what the model gets\", \"ms\": 0.4}, one line per line, in order"
+        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"}\nOut: {\"id\": …, \"ok\": true, \"result\": \"what the model gets\", \"ms\": 0.4}, in the order of the input; state is kept per task"
     )]
     Exec {
         #[command(flatten)]
@@ -250,6 +250,7 @@ pub(crate) enum ConfigVerb {
         /// For example agent.max_turns.
         key: String,
         /// The value, as YAML; `-` reads it from standard input, so that a secret stays out of the shell's history.
+        #[arg(allow_hyphen_values = true)]
         value: String,
     },
 }

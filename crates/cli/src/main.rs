@@ -17,6 +17,7 @@ mod world;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 
 use crate::args::{Cli, Command};
 use crate::terminal::signals::Terminal;
@@ -28,12 +29,13 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(said) => {
             // Help and version arrive here too; they are no errors.
-            if said.use_stderr() {
-                eprintln!("hermes: {}", words::usage(&said.to_string()));
+            let is_help = matches!(said.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
+            if said.use_stderr() && !is_help {
+                eprintln!("hermes: {}", words::usage(&said));
                 return Exit::Usage.into();
             }
             let _ = said.print();
-            return Exit::Done.into();
+            return if is_help { Exit::Usage } else { Exit::Done }.into();
         }
     };
     match run(cli) {

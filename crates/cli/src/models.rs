@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hermes_agent::chat_completions::transport;
 use hermes_agent::{ChatCompletions, HttpTransport, Retry, Script, local_servers};
@@ -112,11 +113,11 @@ async fn at(config: &Config, keys: &Keys<'_>, base_url: &str, name: Option<Strin
         (Some(name), _) => name,
         (None, Some(provider)) => provider.model.to_owned(),
         (None, None) => {
-            let candidate = local_servers::Candidate { name: "server".into(), base_url: base_url.to_owned() };
-            let patience = std::time::Duration::from_secs(2);
-            local_servers::find(&[candidate], patience).await.map(|found| found.model).ok_or_else(|| {
+            let asked = tokio::time::timeout(Duration::from_secs(2), local_servers::ask(base_url)).await;
+            let asked = asked.unwrap_or_else(|_| Err("it has been silent for 2 s".into()));
+            asked.map_err(|why| {
                 Failure::new(format!(
-                    "no model is named and {base_url} does not say which it has (hermes config set model.default NAME)"
+                    "cannot ask {base_url} which models it has: {why}. Is it running? (or set model.default)"
                 ))
             })?
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hermes_agent::{Agent, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, ToolName};
 use hermes_exec::LocalEnvironment;
-use hermes_runtime::{ApprovalMode, Dispatcher, PlainJudge, Registry, Selection, Task, definitions};
+use hermes_runtime::{ApprovalMode, Dispatcher, PlainJudge, Registry, Selection, Snapshot, Task, definitions};
 
 use crate::args::AgentArgs;
 use crate::config::Config;
@@ -46,13 +46,24 @@ pub(crate) fn selection(
     }
 }
 
+/// The tools that are on, or why that cannot be said.
+pub(crate) fn visible(
+    config: &Config,
+    selection: &Selection,
+    snapshot: &Snapshot,
+) -> Result<BTreeSet<ToolName>, Failure> {
+    selection.resolve(snapshot).map_err(|error| {
+        for key in ["toolsets", "agent.disabled_toolsets"] {
+            if config.list(key).contains(&error.name) && config.is_set(key) {
+                return Failure::new(format!("{key} in config.yaml: {error}"));
+            }
+        }
+        error.into()
+    })
+}
+
 /// A task that starts in `cwd` (given on the command line), else where the configuration says, else where we are.
 pub(crate) fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result<Task, Failure> {
-    let backend = config.text("terminal.backend").unwrap_or_default();
-    if backend != "local" {
-        let message = format!("terminal.backend is \"{backend}\", but only \"local\" is available yet");
-        return Err(Failure::new(message));
-    }
     let configured = || config.text("terminal.cwd").map(|cwd| world.path(&cwd));
     let cwd = cwd.map(|cwd| world.cwd.join(cwd)).or_else(configured).unwrap_or_else(|| world.cwd.clone());
     let granted = config.list("terminal.env_passthrough");
@@ -71,7 +82,7 @@ pub(crate) async fn agent(
     let registry = registry()?;
     let snapshot = registry.snapshot();
     let selection = selection(config, "hermes-cli", args.toolsets.as_ref(), args.disable.as_ref());
-    let visible: BTreeSet<ToolName> = selection.resolve(&snapshot)?;
+    let visible = visible(config, &selection, &snapshot)?;
     let mut task = task(world, config, args.cwd.as_deref())?;
     task.asker = asker;
     let environment = Arc::clone(&task.environment);

@@ -66,7 +66,7 @@ impl From<UnknownToolset> for Failure {
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
         let hint = match error.kind {
-            ModelErrorKind::Unreachable => "; is it running? (hermes doctor)",
+            ModelErrorKind::Unreachable => "; is it running, and is the network up?",
             ModelErrorKind::Credentials => " (hermes config set model.api_key …, or the variable of your provider)",
             ModelErrorKind::Busy => "; try again later",
             _ => "",
@@ -86,15 +86,25 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What clap says about a command line, in one line.
-pub(crate) fn usage(said: &str) -> String {
-    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    let lines: Vec<&str> = lines.take_while(|line| !line.starts_with("Usage:")).collect();
-    // Clap puts the missing arguments on lines of their own, and suggestions behind `tip:`.
-    let details: Vec<&str> = lines.iter().map(|line| line.trim_start_matches("tip: ")).collect();
-    let details = if details.is_empty() { String::new() } else { format!(" {}", details.join("; ")) };
-    format!("{first}{details} (hermes --help)")
+/// What clap says about a command line, in one line with the help that fits.
+pub(crate) fn usage(error: &clap::Error) -> String {
+    let said = error.to_string();
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let usage = lines.iter().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("hermes");
+    let command: Vec<&str> = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
+    let is_about_it = |line: &&&str| !line.starts_with("Usage: ") && !line.starts_with("For more information");
+    let mut parts: Vec<String> = lines
+        .iter()
+        .filter(is_about_it)
+        // What follows the usage line is the usage of something else.
+        .take_while(|line| !line.starts_with("hermes "))
+        .map(|line| line.trim_start_matches("error: ").trim_start_matches("tip: ").to_owned())
+        .collect();
+    if error.kind() == clap::error::ErrorKind::InvalidSubcommand && command == ["hermes"] {
+        parts.truncate(1);
+        parts.push("for a task: hermes run \"TASK\"".into());
+    }
+    format!("{} ({} --help)", parts.join("; ").replace(":;", ":"), command.join(" "))
 }
 
 /// Why a turn gave less than was asked for, in one line; `None` if it gave everything.

@@ -152,7 +152,7 @@ fn a_question_of_the_model_is_answered_by_number_or_words_and_trouble_is_one_lin
     expect(&mut session, "Noted.");
     expect(&mut session, "› ");
     session.send_line("more").unwrap();
-    expect(&mut session, "the script has only 2 turns");
+    expect(&mut session, "the script has 2 turns");
     expect(&mut session, "brings your message back");
     expect(&mut session, "› ");
     session.send_line("/quit").unwrap();

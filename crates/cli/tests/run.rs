@@ -100,7 +100,7 @@ fn each_trouble_of_a_model_is_one_line_and_exit_1() {
     let down = unused_base_url();
     let hermes = hermes();
     hermes.use_model(&down);
-    hermes.run(&["run", "hi"]).is_refused(1, &["connection refused", &down, "3 attempts", "is it running?"]);
+    hermes.run(&["run", "hi"]).is_refused(1, &["connection refused", &down, "3 attempts", "is it running"]);
     let refused =
         |status: u16, message: &str| Reply::status(status, json!({"error": {"message": message}}).to_string());
     let always = |reply: &dyn Fn() -> Reply| [reply(), reply(), reply()];

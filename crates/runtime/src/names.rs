@@ -15,7 +15,13 @@ pub fn resolve<'a>(written: &str, visible: &'a BTreeSet<ToolName>) -> Option<&'a
     let plain = snake_case(written);
     let bare =
         ["_tool", "tool"].iter().find_map(|suffix| plain.strip_suffix(suffix)).map(|bare| bare.trim_end_matches('_'));
-    [Some(plain.as_str()), bare].into_iter().flatten().find_map(|spelling| visible.get(spelling))
+    let spelt = [Some(plain.as_str()), bare].into_iter().flatten().find_map(|spelling| visible.get(spelling));
+    // `readfile`: the same letters without the separators, if only one tool has them.
+    spelt.or_else(|| {
+        let letters = |name: &str| name.replace('_', "");
+        let mut same = visible.iter().filter(|name| letters(&snake_case(name.as_str())) == letters(&plain));
+        same.next().filter(|_| !letters(&plain).is_empty() && same.next().is_none())
+    })
 }
 
 /// Up to three of `names` that look like `written`, nearest first.
@@ -65,6 +71,8 @@ mod tests {
             ("read_file_tool", "read_file"),
             ("TodoTool", "todo"),
             ("terminalTool", "terminal"),
+            ("readfile", "read_file"),
+            ("WRITEFILE", "write_file"),
         ] {
             assert_eq!(resolve(written, &visible).map(ToolName::as_str), Some(meant), "{written}");
         }
@@ -74,7 +82,7 @@ mod tests {
     fn a_similar_name_is_offered_and_never_taken() {
         let visible = visible();
         for written in
-            ["list_files", "create_file", "remove_file", "terminate", "writefile2", "todos", "", "tool", "_tool"]
+            ["list_files", "create_file", "remove_file", "terminate", "writefile2", "todos", "", "_", "tool", "_tool"]
         {
             assert_eq!(resolve(written, &visible), None, "{written}");
         }

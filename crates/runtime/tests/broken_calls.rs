@@ -218,15 +218,15 @@ async fn a_value_that_does_not_fit_is_named_with_what_would() {
     let reader = reader();
     let setting = Setting::new([&reader]).allowing_all();
     for (extra, problem) in [
-        (json!({ "limit": "many" }), "`limit` must be integer, but it is a text (\"many\")"),
-        (json!({ "limit": 2.5 }), "`limit` must be integer, but it is a number (2.5)"),
-        (json!({ "limit": [5] }), "`limit` must be integer, but it is a list"),
-        (json!({ "path": 5 }), "`path` must be string, but it is a number (5)"),
-        (json!({ "path": null }), "`path` must be string, but it is null"),
-        (json!({ "path": ["a"] }), "`path` must be string, but it is a list"),
+        (json!({ "limit": "many" }), "`limit` must be an integer, but it is a text (\"many\")"),
+        (json!({ "limit": 2.5 }), "`limit` must be an integer, but it is a number (2.5)"),
+        (json!({ "limit": [5] }), "`limit` must be an integer, but it is a list"),
+        (json!({ "path": 5 }), "`path` must be a string, but it is a number (5)"),
+        (json!({ "path": null }), "`path` must be a string, but it is null"),
+        (json!({ "path": ["a"] }), "`path` must be a string, but it is a list"),
         (json!({ "mode": "Text" }), r#"`mode` must be one of "text", "bytes", not "Text""#),
-        (json!({ "tags": ["a", 5] }), "`tags.1` must be string, but it is a number (5)"),
-        (json!({ "range": { "from": 1, "to": "x" } }), "`range.to` must be integer"),
+        (json!({ "tags": ["a", 5] }), "`tags.1` must be a string, but it is a number (5)"),
+        (json!({ "range": { "from": 1, "to": "x" } }), "`range.to` must be an integer"),
         (json!({ "colour": "red" }), "no such argument: `colour`"),
     ] {
         let mut arguments = json!({ "path": "a" });

@@ -44,7 +44,7 @@ pub enum TransportError {
     #[error("{0}")]
     Address(String),
     /// A script was asked for more turns than it has.
-    #[error("the script has only {0} turns and the agent asked for another one")]
+    #[error("the script has {0} turn{s} and the agent asked for another one", s = if *.0 == 1 { "" } else { "s" })]
     ScriptEnded(usize),
 }
 
@@ -150,7 +150,7 @@ fn network(error: &reqwest::Error) -> TransportError {
 }
 
 /// The innermost cause, which is the one that says what happened.
-fn cause(error: &dyn std::error::Error) -> String {
+pub(crate) fn cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;

@@ -144,9 +144,10 @@ impl Prompt {
             let mut idle = signals.begin();
             // The editor waits for keys, so it lives on a thread of its own meanwhile. Where a request to leave came
             // first it is not started: nothing would ever end it.
-            let Some(mut editor) = self.editor.take().filter(|_| !signals.leave().is_cancelled()) else {
-                return Typed::Leave;
-            };
+            if signals.leave().is_cancelled() {
+                return Typed::LeaveByInterrupt;
+            }
+            let Some(mut editor) = self.editor.take() else { return Typed::Leave };
             let mut read = tokio::task::spawn_blocking(move || {
                 let line = editor.readline("› ");
                 (editor, line)

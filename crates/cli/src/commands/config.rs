@@ -1,10 +1,12 @@
 //! `hermes config path|get|set`.
 
+use hermes_runtime::Selection;
 use serde_json::{Value, json};
 
 use crate::args::ConfigVerb;
 use crate::config::keys::{self, KEYS, Key, Kind};
 use crate::config::{self, Config, edit};
+use crate::session;
 use crate::terminal::{out, text};
 use crate::words::{Exit, Failure};
 use crate::world::World;
@@ -28,6 +30,7 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
             let value = key.check(&given(key, &value)).map_err(Failure::usage)?;
             // A file that is broken elsewhere is not touched.
             load(world)?;
+            known_toolsets(key, &value)?;
             let path = config::path(world);
             edit::set(&path, key.path, &value)?;
             let value = if key.kind == Kind::Secret { json!("(not shown)") } else { value };
@@ -61,6 +64,17 @@ fn shown(config: &Config, key: &Key) -> Value {
     }
 }
 
+/// A toolset that does not exist would stop every later command.
+fn known_toolsets(key: &Key, value: &Value) -> Result<(), Failure> {
+    if !matches!(key.path, "toolsets" | "agent.disabled_toolsets") {
+        return Ok(());
+    }
+    let names = value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    let selection = Selection { toolsets: Some(names), ..Selection::default() };
+    selection.resolve(&session::registry()?.snapshot())?;
+    Ok(())
+}
+
 fn from_standard_input() -> Result<String, Failure> {
     let mut line = String::new();
     std::io::stdin()
@@ -72,9 +86,11 @@ fn from_standard_input() -> Result<String, Failure> {
 /// What was typed, as the kind of value that the key takes.
 fn given(key: &Key, typed: &str) -> Value {
     match key.kind {
-        Kind::Text | Kind::Secret | Kind::Address => json!(typed),
+        Kind::Text | Kind::Secret | Kind::Address | Kind::OneOf(_) => json!(typed),
         Kind::List => match serde_saphyr::from_str::<Vec<String>>(typed) {
             Ok(items) => json!(items),
+            // A list that is opened and not closed is no name.
+            Err(_) if typed.trim_start().starts_with('[') => json!(typed),
             Err(_) => typed.split(',').map(str::trim).filter(|item| !item.is_empty()).collect(),
         },
         Kind::Flag | Kind::Whole(..) | Kind::Number => serde_json::from_str(typed).unwrap_or_else(|_| json!(typed)),

@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::models;
 use crate::session;
 use crate::terminal::out;
-use crate::terminal::text::{duration, padded};
+use crate::terminal::text::{duration, padded, visible};
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -33,9 +33,10 @@ pub(crate) async fn run(world: &World, args: JsonArg) -> Result<Exit, Failure> {
     let mut findings = vec![home(world)];
     let (config, found) = configuration(world);
     findings.extend(found);
-    findings.push(model(world, &config).await);
+    let broken = findings.iter().any(|finding| finding.what == "config" && finding.mark == Mark::Error);
+    findings.push(model(world, &config, broken).await);
     findings.push(shell(world, &config).await);
-    findings.push(tools()?);
+    findings.push(tools(&config)?);
     let count = |mark| findings.iter().filter(|finding| finding.mark == mark).count();
     let (errors, warnings) = (count(Mark::Error), count(Mark::Warning));
     let exit = if errors > 0 { Exit::Failed } else { Exit::Done };
@@ -123,16 +124,20 @@ fn configuration(world: &World) -> (Config, Vec<Finding>) {
     }
 }
 
-async fn model(world: &World, config: &Config) -> Finding {
-    let (mark, says) = match models::choose(world, config, None).await {
-        Ok(chosen) => (Mark::Fine, chosen.label),
+async fn model(world: &World, config: &Config, config_is_broken: bool) -> Finding {
+    let finding = |mark, says| Finding { mark, what: "model", says };
+    if config_is_broken {
+        return finding(Mark::Warning, "not looked for, because the configuration cannot be read".into());
+    }
+    match models::choose(world, config, None).await {
+        Ok(chosen) => finding(Mark::Fine, format!("{} (chosen, not contacted)", chosen.label)),
         Err(failure) => {
-            let first = failure.message.lines().next().unwrap_or_default().to_owned();
-            let says = first.replace("The three shortest ways to get one:", "`hermes run hello` says how to get one.");
-            (Mark::Warning, says)
+            let first = failure.message.lines().next().unwrap_or_default();
+            let ways = "export OPENROUTER_API_KEY, start Ollama, or hermes config set model.base_url URL";
+            let says = first.replace("The three shortest ways to get one:", ways);
+            finding(Mark::Warning, visible(&says))
         }
-    };
-    Finding { mark, what: "model", says }
+    }
 }
 
 async fn shell(world: &World, config: &Config) -> Finding {
@@ -154,8 +159,12 @@ async fn shell(world: &World, config: &Config) -> Finding {
     }
 }
 
-fn tools() -> Result<Finding, Failure> {
+fn tools(config: &Config) -> Result<Finding, Failure> {
     let snapshot = session::registry()?.snapshot();
+    let selection = session::selection(config, "hermes-cli", None, None);
+    if let Err(failure) = session::visible(config, &selection, &snapshot) {
+        return Ok(Finding { mark: Mark::Error, what: "tools", says: failure.message });
+    }
     let missing: Vec<String> = snapshot
         .entries()
         .filter_map(|entry| match entry.tool.availability() {

@@ -20,6 +20,17 @@ use crate::words::{Exit, Failure, why_partial};
 use crate::world::World;
 
 pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
+    let as_json = args.json;
+    let ended = one_task(world, args).await;
+    if let Err(failure) = &ended
+        && as_json
+    {
+        JsonEvents::failed(&failure.message);
+    }
+    ended
+}
+
+async fn one_task(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let task = task(args.task.as_deref())?;
     let config = Config::load(world)?;
     for warning in &config.warnings {
@@ -30,6 +41,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, chosen.model.name());
     screen.tick();
     let asker = person(world, &chosen, &screen, watched);
+    let nobody_to_ask = asker.is_none();
     let mut agent = session::agent(world, &config, &args.agent, &chosen, asker).await?;
 
     let cancel = Signals::listen().begin();
@@ -49,16 +61,16 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
                 out::foreign(&end.answer)?;
             }
             if let Some(why) = why_partial(&end.reason, end.refused).filter(|_| !args.json) {
-                eprintln!("hermes: {}", visible(&why));
+                let hint = if end.refused > 0 && nobody_to_ask {
+                    "; nobody could be asked here (--approve all allows everything)"
+                } else {
+                    ""
+                };
+                eprintln!("hermes: {}{hint}", visible(&why));
             }
             Ok(exit(&end))
         }
-        Err(error) => {
-            if args.json {
-                JsonEvents::failed(&error);
-            }
-            Err(error.into())
-        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -94,7 +106,7 @@ fn task(given: Option<&str>) -> Result<String, Failure> {
             text
         }
     };
-    if task.trim().is_empty() { Err(Failure::usage("the task is empty")) } else { Ok(task) }
+    if task.trim().is_empty() { Err(Failure::usage("the task is empty; hermes run \"TASK\"")) } else { Ok(task) }
 }
 
 /// Watches nothing.

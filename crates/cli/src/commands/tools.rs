@@ -56,7 +56,7 @@ pub(crate) async fn run(world: &World, verb: ToolsVerb) -> Result<Exit, Failure>
 fn visible(config: &Config, selection: &SelectionArgs, snapshot: &Snapshot) -> Result<BTreeSet<ToolName>, Failure> {
     let selection =
         session::selection(config, &selection.platform, selection.toolsets.as_ref(), selection.disable.as_ref());
-    Ok(selection.resolve(snapshot)?)
+    session::visible(config, &selection, snapshot)
 }
 
 /// A person who calls a tool by name may call any of them.

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     /// A text that is never shown.
     Secret,
     Flag,
+    /// One of these texts.
+    OneOf(&'static [&'static str]),
     /// The address of a model server.
     Address,
     /// A whole number from the first to the second.
@@ -56,9 +58,14 @@ pub(crate) const KEYS: &[Key] = &[
         "what the model may write in one turn; 0 leaves it to the provider",
     ),
     key("model.probe_local", Kind::Flag, "true", "look for a model server on this machine when nothing else is set"),
-    key("model.provider", Kind::Text, "\"\"", "openrouter, openai or custom; found out from the rest if empty"),
+    key(
+        "model.provider",
+        Kind::OneOf(&["", "auto", "custom", "openai", "openrouter"]),
+        "\"\"",
+        "openrouter, openai or custom; found out from the rest if empty",
+    ),
     key("model.stream", Kind::Flag, "true", "ask for answers piece by piece"),
-    key("terminal.backend", Kind::Text, "\"local\"", "where commands run"),
+    key("terminal.backend", Kind::OneOf(&["local"]), "\"local\"", "where commands run"),
     key("terminal.cwd", Kind::Text, "\".\"", "where sessions start"),
     key(
         "terminal.env_passthrough",
@@ -221,6 +228,14 @@ impl Key {
                 Value::Null => return Ok(json!("")),
                 _ => "a text".to_owned(),
             },
+            Kind::OneOf(options) => match value {
+                Value::String(text) if options.contains(&text.as_str()) => return Ok(value.clone()),
+                Value::Null => return Ok(self.default_value()),
+                _ => format!(
+                    "one of {}",
+                    options.iter().filter(|o| !o.is_empty()).copied().collect::<Vec<_>>().join(", ")
+                ),
+            },
             Kind::Address => match value {
                 // What is wrong with it is not repeated: it may be a password.
                 Value::String(text) if text.contains('@') => {
@@ -243,7 +258,7 @@ impl Key {
             Kind::Number if value.as_f64().is_some_and(|n| n >= 0.0) => return Ok(value.clone()),
             Kind::Number => "a number of at least 0".to_owned(),
             Kind::List => match value {
-                Value::String(one) => return Ok(json!([one])),
+                Value::String(one) if !one.trim_start().starts_with('[') => return Ok(json!([one])),
                 Value::Null => return Ok(json!([])),
                 Value::Array(items) if items.iter().all(Value::is_string) => return Ok(value.clone()),
                 _ => "a list of names".to_owned(),

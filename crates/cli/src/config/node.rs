@@ -34,7 +34,8 @@ pub(crate) fn parse(text: &str) -> Result<Node, BadYaml> {
     if text.trim().is_empty() {
         return Ok(Node::Leaf(Value::Null));
     }
-    let options = serde_saphyr::options! { strict_booleans: true };
+    let options =
+        serde_saphyr::options! { strict_booleans: true, duplicate_keys: serde_saphyr::DuplicateKeyPolicy::PassThrough };
     serde_saphyr::from_str_with_options::<Option<Node>>(text, options)
         .map(|node| node.unwrap_or(Node::Leaf(Value::Null)))
         .map_err(|error| BadYaml {

@@ -1,7 +1,6 @@
 //! A turn as a program reads it: one JSON object a line, with stable fields.
 
 use hermes_agent::{Event, Listener, TurnEnd};
-use hermes_core::ModelError;
 use serde_json::{Value, json};
 
 use super::out;
@@ -32,8 +31,8 @@ impl JsonEvents {
     }
 
     /// The last line of a turn that failed.
-    pub(crate) fn failed(error: &ModelError) {
-        emit(&json!({ "type": "error", "message": error.message }));
+    pub(crate) fn failed(message: &str) {
+        emit(&json!({ "type": "error", "message": message }));
     }
 }
 

@@ -51,8 +51,10 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> String {
         }
         ValidationErrorKind::Type { kind } => {
             let wanted = match kind {
-                TypeKind::Single(kind) => kind.to_string(),
-                TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or "),
+                TypeKind::Single(kind) => with_article(&kind.to_string()),
+                TypeKind::Multiple(kinds) => {
+                    kinds.iter().map(|kind| with_article(&kind.to_string())).collect::<Vec<_>>().join(" or ")
+                }
             };
             format!("`{place}` must be {wanted}, but it is {}{}", kind_in_words(value), excerpt(value))
         }
@@ -65,6 +67,14 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> String {
         }
         _ if place.is_empty() => error.to_string(),
         _ => format!("`{place}`: {error}"),
+    }
+}
+
+fn with_article(kind: &str) -> String {
+    match kind {
+        "null" => kind.into(),
+        kind if kind.starts_with(['a', 'i', 'o']) => format!("an {kind}"),
+        kind => format!("a {kind}"),
     }
 }
 

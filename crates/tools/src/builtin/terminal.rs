@@ -44,7 +44,7 @@ pub(super) fn tool() -> impl Tool {
         .example(r#"{"command": "sleep 60", "timeout": 1}"#, gives(r#"{"exit_code": 124}"#))
         .example(r#"{"command": "pwd", "workdir": "missing"}"#, fails("does not exist"))
         .example(r#"{"command": "true", "timeout": 9000}"#, fails("at most 600"))
-        .example(r#"{"command": ["ls", "-l"]}"#, fails("`command` must be string"))
+        .example(r#"{"command": ["ls", "-l"]}"#, fails("`command` must be a string"))
         .example(r#"{"command": " "}"#, fails("command is empty"))
 }
 

@@ -109,8 +109,10 @@ pub(super) fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
     builder.line_terminator(Some(b'\n')).size_limit(LARGEST_REGEX).dfa_size_limit(LARGEST_REGEX);
     let built = builder.build(pattern);
     built.map_err(|error| {
-        let why = error.to_string();
-        format!("`{pattern}` is not a regular expression for lines: {}", why.trim().replace('\n', " "))
+        let text = error.to_string();
+        // The engine draws a picture of the place; its last line is the sentence.
+        let why = text.lines().rev().find_map(|line| line.trim().strip_prefix("error: ")).unwrap_or(text.trim());
+        format!("`{pattern}` is not a regular expression for lines: {}", why.replace('\n', " "))
     })
 }
 
