@@ -40,12 +40,14 @@ pub(crate) fn parse(text: &str) -> Result<Node, BadYaml> {
         .map(|node| node.unwrap_or(Node::Leaf(Value::Null)))
         .map_err(|error| BadYaml {
             line: error.location().map_or(1, |location| location.line()),
-            why: first_line(&error.without_snippet().to_string()),
+            why: without_place(&error.without_snippet().to_string()),
         })
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
+/// The sentence alone: the place is given once, in our own words.
+fn without_place(text: &str) -> String {
+    let first = text.lines().next().unwrap_or_default();
+    first.split(" at line ").next().unwrap_or(first).to_owned()
 }
 
 impl Node {
