@@ -76,7 +76,8 @@ fn assert_refused(report: &CallReport, why: &str) {
 async fn reads_inside_the_directory_or_the_stored_results_run_unasked() {
     let (look, person) = (reader(), person([]));
     let setting = Setting::new([&look]).asking(&person);
-    for path in ["a.txt", "./sub/../a.txt", "/work", "/work/deep/er/b.txt", "/tmp/hermes-fake/results/call_1.txt"] {
+    for path in ["a.txt", "./sub/../a.txt", "/project", "/project/deep/er/b.txt", "/tmp/hermes-fake/results/call_1.txt"]
+    {
         assert_eq!(setting.call("look", json!({ "path": path })).await.status, Status::Ok, "{path}");
     }
     assert!(person.questions().is_empty());
@@ -84,10 +85,10 @@ async fn reads_inside_the_directory_or_the_stored_results_run_unasked() {
 
 #[tokio::test]
 async fn reads_outside_of_the_directory_ask() {
-    for outside in ["/etc/passwd", "../notes", "/", "~/.ssh/id_rsa", "/workshop/a.txt", "/work/../work2/a"] {
+    for outside in ["/etc/passwd", "../notes", "/", "~/.ssh/id_rsa", "/projector/a.txt", "/project/../project2/a"] {
         let (look, person) = (reader(), person([DENY]));
         let setting = Setting::new([&look]).asking(&person);
-        assert_refused(&setting.call("look", json!({ "path": outside })).await, "outside of /work");
+        assert_refused(&setting.call("look", json!({ "path": outside })).await, "outside of /project");
         assert_eq!(person.questions().len(), 1, "{outside}");
         assert!(look.calls().is_empty(), "{outside}");
     }
@@ -97,7 +98,7 @@ async fn reads_outside_of_the_directory_ask() {
 async fn one_path_outside_among_many_inside_asks() {
     let tool = FakeTool::new("look").effect(Effect::Read);
     let look = Arc::new(tool.touching(|_, _| Touches {
-        reads: ["/work/a", "/etc/shadow", "/work/b"].map(Into::into).to_vec(),
+        reads: ["/project/a", "/etc/shadow", "/project/b"].map(Into::into).to_vec(),
         ..Touches::default()
     }));
     let person = person([DENY]);
@@ -112,7 +113,7 @@ async fn writes_and_commands_ask_wherever_they_are_and_however_harmless_they_loo
         ("save", json!({ "path": "a.txt" })),
         ("save", json!({ "path": "/tmp/hermes-fake/a.txt" })),
         ("shell", json!({ "command": "true" })),
-        ("shell", json!({ "command": "ls", "workdir": "/work" })),
+        ("shell", json!({ "command": "ls", "workdir": "/project" })),
     ] {
         let (save, shell, person) = (writer("save"), shell("shell"), person([DENY]));
         let setting = Setting::new([&save, &shell]).asking(&person);
@@ -125,8 +126,8 @@ async fn writes_and_commands_ask_wherever_they_are_and_however_harmless_they_loo
 #[tokio::test]
 async fn a_tool_that_calls_itself_a_reader_but_would_write_or_run_something_asks() {
     for touches in [
-        Touches { writes: vec!["/work/a".into()], ..Touches::reading("/work/a") },
-        Touches { command: Some("true".into()), ..Touches::reading("/work/a") },
+        Touches { writes: vec!["/project/a".into()], ..Touches::reading("/project/a") },
+        Touches { command: Some("true".into()), ..Touches::reading("/project/a") },
     ] {
         let stated = touches.clone();
         let sly = Arc::new(FakeTool::new("sly").effect(Effect::Read).touching(move |_, _| stated.clone()));
@@ -306,7 +307,7 @@ async fn yes_for_the_session_does_not_follow_the_session_into_another_directory(
     assert_eq!(setting.call("shell", json!({ "command": "make" })).await.status, Status::Ok);
     setting.environment.change_directory("/home/user");
     assert_eq!(setting.call("shell", json!({ "command": "make" })).await.status, Status::Refused);
-    setting.environment.change_directory("/work");
+    setting.environment.change_directory("/project");
     assert_eq!(setting.call("shell", json!({ "command": "make" })).await.status, Status::Ok);
     assert_eq!(person.questions().len(), 2);
 }
@@ -339,8 +340,8 @@ async fn yes_for_the_session_to_one_oddly_named_file_is_none_to_two_others() {
     let person = person([SESSION]);
     let setting = Setting::new([&save]).asking(&person);
     // One file, in a folder whose name ends in a comma and a blank.
-    assert_eq!(setting.call("save", json!({ "paths": ["/work/a, /etc/passwd"] })).await.status, Status::Ok);
-    let two = setting.call("save", json!({ "paths": ["/work/a", "/etc/passwd"] })).await;
+    assert_eq!(setting.call("save", json!({ "paths": ["/project/a, /etc/passwd"] })).await.status, Status::Ok);
+    let two = setting.call("save", json!({ "paths": ["/project/a", "/etc/passwd"] })).await;
     assert_eq!((two.status, save.calls().len()), (Status::Refused, 1), "{}", two.text);
 }
 
@@ -394,7 +395,7 @@ async fn where_nothing_can_be_remembered_yes_for_the_session_is_yes_once() {
 #[tokio::test]
 async fn the_question_shows_the_command_as_written_and_where_it_would_run() {
     let command = "  cd build &&\n\tmake \"$TARGET\" # é";
-    for (workdir, shown) in [(None, "/work"), (Some("sub/.."), "/work"), (Some("/srv/app"), "/srv/app")] {
+    for (workdir, shown) in [(None, "/project"), (Some("sub/.."), "/project"), (Some("/srv/app"), "/srv/app")] {
         let (shell, person) = (shell("shell"), person([]));
         let setting = Setting::new([&shell]).asking(&person);
         let mut arguments = json!({ "command": command });
@@ -418,8 +419,8 @@ async fn the_question_shows_every_path_and_what_the_tool_says_about_it() {
     let asked = only_question(&person);
     assert_eq!((asked.tool.as_str(), asked.subject.as_str()), ("save", "/etc/hosts"));
     assert_eq!(asked.cwd, Path::new("/srv"));
-    // The task began in /work; the cd to /srv did not move that.
-    let facts = ["/etc/hosts does not exist yet", "outside of /work: /etc/hosts", "it will contain ten bytes"];
+    // The task began in /project; the cd to /srv did not move that.
+    let facts = ["/etc/hosts does not exist yet", "outside of /project: /etc/hosts", "it will contain ten bytes"];
     assert_eq!(asked.explain, facts);
     assert_eq!(asked.scope, "any change of /etc/hosts");
 }
@@ -427,8 +428,8 @@ async fn the_question_shows_every_path_and_what_the_tool_says_about_it() {
 #[tokio::test]
 async fn the_question_names_every_path_that_would_be_touched() {
     let tool = FakeTool::new("move").effect(Effect::Write).touching(|_, _| Touches {
-        writes: vec!["/work/there.txt".into(), "/srv/elsewhere.txt".into()],
-        ..Touches::reading("/work/here.txt")
+        writes: vec!["/project/there.txt".into(), "/srv/elsewhere.txt".into()],
+        ..Touches::reading("/project/here.txt")
     });
     let (tool, person) = (Arc::new(tool), person([]));
     let setting = Setting::new([&tool]).asking(&person);
@@ -443,7 +444,7 @@ async fn the_question_names_every_path_that_would_be_touched() {
 #[tokio::test]
 async fn a_question_about_a_command_shows_the_command_whatever_else_it_touches() {
     let tool = FakeTool::new("build").effect(Effect::Execute);
-    let touches = Touches { command: Some("make all".into()), ..Touches::writing("/work/out") };
+    let touches = Touches { command: Some("make all".into()), ..Touches::writing("/project/out") };
     let tool = Arc::new(tool.touching(move |_, _| touches.clone()));
     let person = person([]);
     let setting = Setting::new([&tool]).asking(&person);
@@ -453,7 +454,7 @@ async fn a_question_about_a_command_shows_the_command_whatever_else_it_touches()
 
 #[tokio::test]
 async fn no_question_is_blank_not_even_one_about_the_directory_itself() {
-    for (path, named) in [("a.txt", "a.txt"), ("/work", "work"), (".", "work"), ("/", "/")] {
+    for (path, named) in [("a.txt", "a.txt"), ("/project", "project"), (".", "project"), ("/", "/")] {
         let (save, person) = (writer("save"), person([]));
         let setting = Setting::new([&save]).asking(&person);
         setting.call("save", json!({ "path": path })).await;

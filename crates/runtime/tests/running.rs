@@ -198,7 +198,7 @@ impl Asker for Slow {
 
 #[tokio::test(start_paused = true)]
 async fn the_time_a_person_takes_does_not_count_against_the_tool() {
-    let write = Arc::new(FakeTool::new("write").effect(Effect::Write).touching(|_, _| Touches::writing("/work/a")));
+    let write = Arc::new(FakeTool::new("write").effect(Effect::Write).touching(|_, _| Touches::writing("/project/a")));
     let setting = Setting::new([&write]).asking(&Arc::new(Slow(Duration::from_secs(3600))));
     let setting = setting.with_deadline(Duration::from_secs(5));
     assert_eq!(setting.call("write", json!({})).await.status, Status::Ok);
@@ -286,7 +286,7 @@ impl Asker for YesAndStop {
 
 #[tokio::test]
 async fn a_stop_between_the_yes_and_the_tool_still_stops_it() {
-    let write = Arc::new(FakeTool::new("write").effect(Effect::Write).touching(|_, _| Touches::writing("/work/a")));
+    let write = Arc::new(FakeTool::new("write").effect(Effect::Write).touching(|_, _| Touches::writing("/project/a")));
     let mut setting = Setting::new([&write]);
     setting.task.asker = Some(Arc::new(YesAndStop(setting.cancel.clone())));
     assert_eq!(setting.call("write", json!({})).await.status, Status::NotStarted);

@@ -20,7 +20,7 @@ use crate::lock;
 const HOME: &str = "/home/user";
 const SCRATCH: &str = "/tmp/hermes-fake";
 
-/// An environment without a machine: backend `fake`, session's directory `/work`, home `/home/user`, scratch folder
+/// An environment without a machine: backend `fake`, session's directory `/project`, home `/home/user`, scratch folder
 /// `/tmp/hermes-fake`.
 #[derive(Debug)]
 pub struct FakeEnvironment {
@@ -47,7 +47,7 @@ impl FakeEnvironment {
     /// An environment with no files that knows no commands.
     pub fn new() -> Self {
         let machine =
-            Machine { cwd: "/work".into(), files: BTreeMap::new(), commands: Vec::new(), writes: 0, closed: 0 };
+            Machine { cwd: "/project".into(), files: BTreeMap::new(), commands: Vec::new(), writes: 0, closed: 0 };
         Self { results: HashMap::new(), state: Mutex::new(machine) }
     }
 

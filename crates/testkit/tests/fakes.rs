@@ -55,7 +55,7 @@ async fn a_command_without_a_directory_or_after_the_stop_does_not_run() {
 #[tokio::test]
 async fn reads_keep_to_their_range() {
     let environment = FakeEnvironment::new().with_file("a.txt", "0123456789");
-    let path = Path::new("/work/a.txt");
+    let path = Path::new("/project/a.txt");
     assert_eq!(environment.read(path, 0..u64::MAX).await.unwrap(), b"0123456789");
     assert_eq!(environment.read(path, 2..4).await.unwrap(), b"23");
     assert_eq!(environment.read(path, 8..20).await.unwrap(), b"89");
@@ -69,7 +69,7 @@ async fn folders_are_there_because_files_are() {
         let environment = &environment;
         async move { environment.stat(Path::new(path)).await.map(|stat| stat.kind).map_err(|error| error.kind) }
     };
-    for folder in ["/", "/work", "/home", "/home/user", "/tmp/hermes-fake", "/srv", "/srv/b"] {
+    for folder in ["/", "/project", "/home", "/home/user", "/tmp/hermes-fake", "/srv", "/srv/b"] {
         assert_eq!(kind(folder).await, Ok(FileKind::Directory), "{folder}");
     }
     assert_eq!(kind("/srv/b/c").await, Ok(FileKind::File));
@@ -90,7 +90,7 @@ async fn folders_are_there_because_files_are() {
 #[tokio::test]
 async fn writes_say_whether_they_made_a_folder_and_leave_a_later_time() {
     let environment = FakeEnvironment::new();
-    let path = Path::new("/work/new/a.txt");
+    let path = Path::new("/project/new/a.txt");
     assert!(environment.write(path, b"one").await.unwrap());
     let before = environment.stat(path).await.unwrap();
     assert!(!environment.write(path, b"three").await.unwrap());
@@ -99,9 +99,9 @@ async fn writes_say_whether_they_made_a_folder_and_leave_a_later_time() {
     assert!(after.modified > before.modified);
     assert_eq!(environment.file("new/a.txt").unwrap(), b"three");
 
-    let onto_a_folder = environment.write(Path::new("/work/new"), b"").await.unwrap_err();
+    let onto_a_folder = environment.write(Path::new("/project/new"), b"").await.unwrap_err();
     assert_eq!(onto_a_folder.kind, FileErrorKind::NotRegular(FileKind::Directory));
-    let below_a_file = environment.write(Path::new("/work/new/a.txt/b"), b"").await.unwrap_err();
+    let below_a_file = environment.write(Path::new("/project/new/a.txt/b"), b"").await.unwrap_err();
     assert_eq!(below_a_file.kind, FileErrorKind::Other);
 }
 
@@ -176,7 +176,7 @@ async fn a_fake_tool_answers_as_told_and_says_what_it_would_touch() {
 
     let writes =
         FakeTool::new("t").touching(|arguments, cx| Touches::writing(cx.resolve(arguments["value"].as_str().unwrap())));
-    assert_eq!(writes.touches(&args("a"), &cx("1")), Touches::writing("/work/a"));
+    assert_eq!(writes.touches(&args("a"), &cx("1")), Touches::writing("/project/a"));
 }
 
 fn args(value: &str) -> hermes_core::JsonMap {
