@@ -76,7 +76,7 @@ async fn folders_are_there_because_files_are() {
     assert_eq!(kind("/sr").await, Err(FileErrorKind::NotFound));
 
     assert_eq!(environment.list(Path::new("/srv")).await.unwrap(), ["a", "b"]);
-    assert_eq!(environment.list(Path::new("/")).await.unwrap(), ["home", "srv", "tmp", "work"]);
+    assert_eq!(environment.list(Path::new("/")).await.unwrap(), ["home", "project", "srv", "tmp"]);
     let why = |kind| Err(kind);
     let list = |path| environment.list(Path::new(path));
     assert_eq!(list("/srv/a").await.map_err(|error| error.kind), why(FileErrorKind::Other));
