@@ -3,7 +3,6 @@
 //! [`world`] reads the environment once; [`config`] reads the configuration; [`session`] joins registry, environment and
 //! dispatcher; each command has a file in [`commands`]; [`terminal`] is everything a person sees. [`words`] is the one
 //! place where an error becomes a sentence and an exit code.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that talks to people")]
 
 mod args;
 mod commands;
@@ -20,6 +19,7 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use crate::args::{Cli, Command};
+use crate::terminal::out;
 use crate::terminal::signals::Terminal;
 use crate::words::{Exit, Failure};
 use crate::world::World;
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
             // Help and version arrive here too; they are no errors.
             let is_help = matches!(said.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
             if said.use_stderr() && !is_help {
-                eprintln!("hermes: {}", words::usage(&said));
+                out::error(&format!("hermes: {}", words::usage(&said)));
                 return Exit::Usage.into();
             }
             let _ = said.print();
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             if !failure.message.is_empty() {
                 // The message may quote a server or a file.
-                eprintln!("hermes: {}", terminal::text::visible(&failure.message));
+                out::error(&format!("hermes: {}", terminal::text::visible(&failure.message)));
             }
             failure.exit.into()
         }

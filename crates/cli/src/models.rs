@@ -73,7 +73,7 @@ pub(crate) async fn choose(world: &World, config: &Config, flag: Option<&str>) -
         let key = config.secret("model.api_key").or_else(|| keys.secret(provider.key_variable));
         let base_url = match provider.name {
             // Set by the user beside the key, so the key is meant to go there.
-            "openai" => world.variable("OPENAI_BASE_URL").unwrap_or(provider.base_url).to_owned(),
+            "openai" => keys.text("OPENAI_BASE_URL").unwrap_or_else(|| provider.base_url.to_owned()),
             _ => provider.base_url.to_owned(),
         };
         let label = format!("{name} via {}", provider.label);
@@ -199,6 +199,11 @@ impl<'a> Keys<'a> {
             Err(error) => return Err(bad_line(error)),
         };
         Ok(Self { world, file })
+    }
+
+    /// A value that is no secret, from the same places.
+    fn text(&self, name: &str) -> Option<String> {
+        self.secret(name).map(|value| value.expose_secret().to_owned())
     }
 
     fn secret(&self, name: &str) -> Option<SecretString> {

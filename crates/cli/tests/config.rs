@@ -39,6 +39,10 @@ fn a_secret_is_never_printed() {
     let piped =
         hermes.command(&["config", "set", "model.api_key", "-"]).write_stdin("sk-very-secret\n").output().unwrap();
     assert_eq!(Ran::from(piped).code, 0);
+    for broken in ["", "one\ntwo\n"] {
+        let set = hermes.command(&["config", "set", "model.api_key", "-"]).write_stdin(broken).output().unwrap();
+        Ran::from(set).is_refused(2, &["nothing was set"]);
+    }
     let get = hermes.run(&["config", "get", "model.api_key"]);
     let all = hermes.run(&["config", "get"]);
     for ran in [set, get, all] {

@@ -154,6 +154,13 @@ fn a_key_in_the_environment_chooses_its_provider_and_goes_nowhere_else() {
     assert_eq!(request.headers["authorization"], "Bearer sk-from-env");
     assert_eq!(request.body["model"], "gpt-5");
 
+    let filed = ModelServer::start([Reply::text("hi")]);
+    let env = format!("OPENAI_API_KEY=sk-from-file\nOPENAI_BASE_URL={}\n", filed.base_url());
+    std::fs::write(hermes.home.home().join(".env"), env).unwrap();
+    assert_eq!(hermes.run(&["run", "hello"]).out, "hi\n");
+    assert_eq!(filed.requests()[0].headers["authorization"], "Bearer sk-from-file");
+    std::fs::remove_file(hermes.home.home().join(".env")).unwrap();
+
     let other = ModelServer::start([Reply::text("hi")]);
     hermes.configure(&format!("model: {{base_url: '{}', default: m}}\n", other.base_url()));
     let mut command = hermes.command(&["run", "hello"]);

@@ -52,7 +52,7 @@ pub struct LocalEnvironment {
     scratch: tempfile::TempDir,
     variables: Vec<(OsString, OsString)>,
     cwd: Mutex<PathBuf>,
-    /// What finished commands left running on purpose, such as `server &`.
+    /// The sessions of finished commands, in which something may still run, such as `server &`.
     leftovers: Mutex<Vec<Leftover>>,
 }
 
@@ -125,8 +125,8 @@ impl LocalEnvironment {
         let child = process.spawn().map_err(cannot_start)?;
         // The builder holds our copies of the pipe's writing end; end of file comes only without them.
         drop(process);
-        let group = Pid::from_raw(child.id().and_then(|pid| i32::try_from(pid).ok()).unwrap_or(i32::MAX));
-        let tree = Tree { group, run: run.to_owned(), ended: false };
+        let session = Pid::from_raw(child.id().and_then(|pid| i32::try_from(pid).ok()).unwrap_or(i32::MAX));
+        let tree = Tree { session, run: run.to_owned(), ended: false };
         let output = pipe::Receiver::from_owned_fd(reader.into()).map_err(EnvironmentError::Lost)?;
         Ok(Running { child, tree, output, output_open: true, state, left_over: 0, _long: long })
     }
@@ -165,9 +165,8 @@ impl Environment for LocalEnvironment {
         let mut running = self.start(&command, &cwd, &run)?;
         let mut capture = Capture::new(command.output_cap);
         let how = running.run_to_end(command.timeout, cancel, &mut capture).await?;
-        if let Some(leftover) = Leftover::of(running.tree.group) {
-            self.leftovers.lock().unwrap_or_else(PoisonError::into_inner).push(leftover);
-        }
+        let leftover = Leftover::of(running.tree.session);
+        self.leftovers.lock().unwrap_or_else(PoisonError::into_inner).push(leftover);
         // A command that was given its own directory does not move the session.
         if command.cwd.is_none()
             && let Some(left_in) = running.state.directory().filter(|path| path.is_dir())
@@ -211,10 +210,8 @@ impl Environment for LocalEnvironment {
         }
         let ours = format!("{}-", self.id);
         let leftovers = std::mem::take(&mut *self.leftovers.lock().unwrap_or_else(PoisonError::into_inner));
-        let signal = |signal| {
-            let groups = leftovers.iter().filter(|leftover| leftover.signal(signal)).count();
-            groups + process_tree::signal_marked(&ours, signal)
-        };
+        let signal =
+            |signal| process_tree::signal_leftovers(&leftovers, signal) + process_tree::signal_marked(&ours, signal);
         if signal(Signal::SIGTERM) == 0 {
             return;
         }
@@ -227,13 +224,13 @@ impl Environment for LocalEnvironment {
 }
 
 /// Ends everything that any environment of this process has started, at once and for good. For a process that must end
-/// now; otherwise [`Environment::close`] is the way.
+/// now; otherwise [`Environment::close`] is the way. Finds what carries our marker, not what has hidden it.
 pub fn kill_everything() {
     process_tree::signal_marked(&format!("{}-", std::process::id()), Signal::SIGKILL);
 }
 
-/// Gives the command a session of its own: it is the leader of a group that can be signalled as a whole, and it has no
-/// controlling terminal, so nothing it starts can write to the person's screen or wait there for a password.
+/// Gives the command a session of its own: everything it starts can be found again, and none of it has a controlling
+/// terminal, so a program that would ask there for a password fails instead of waiting.
 #[expect(unsafe_code, reason = "setsid(2) has to be called between fork and exec, and is safe to call there")]
 fn own_session(process: &mut Process) {
     // SAFETY: the closure runs in the child after fork; setsid is async-signal-safe and allocates nothing.
@@ -313,15 +310,14 @@ impl Running {
 
 /// The processes of one command. Dropped before their end was seen, they are killed.
 struct Tree {
-    group: Pid,
+    session: Pid,
     run: String,
     ended: bool,
 }
 
 impl Tree {
     fn signal(&self, signal: Signal) -> usize {
-        process_tree::signal_group(self.group, signal);
-        process_tree::signal_marked(&self.run, signal)
+        process_tree::signal_session(self.session, signal) + process_tree::signal_marked(&self.run, signal)
     }
 
     /// Looks until nothing of the tree is left, and kills what appeared meanwhile; gives the number that would not go.

@@ -1,49 +1,72 @@
 //! Finding and ending everything that a command started.
 //!
-//! Most descendants share the command's process group. One that left it (`setsid`, a daemon) still carries the marker
-//! variable in its environment, so it is found by a walk over `/proc`. A program that leaves the group *and* shows no
-//! marker (it wiped its environment, or wrote over it to rename itself) escapes this net.
+//! A command is the leader of a session of its own, and its descendants belong to that session whatever groups they make
+//! (`set -m`). One that left it (`setsid`, a daemon) still carries the marker variable in its environment, so it is found
+//! by the same walk over `/proc`. A program that leaves the session *and* shows no marker (it wiped its environment, or
+//! wrote over it to rename itself) escapes this net.
 
 use std::path::Path;
 
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// A process group that outlived its command, and a member by which it is known again.
+/// The session of a command that has ended; something may still run in it (`server &`).
 ///
-/// The number of a group is not given to anybody else while a member lives, and a member is known by its start time:
-/// together they make sure that no stranger is signalled.
-#[derive(Clone, Debug)]
+/// The number of a session is not given to anybody else while a member lives. Later it may be, so the session is taken
+/// for the same only while a member is there that began before the command ended: no stranger is signalled.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Leftover {
-    group: Pid,
-    members: Vec<(i32, String)>,
+    session: i32,
+    /// When the command ended, in the unit of `/proc/PID/stat`.
+    ended: u64,
 }
 
 impl Leftover {
-    /// The group, if anything of it is still alive.
-    pub(crate) fn of(group: Pid) -> Option<Self> {
-        killpg(group, None).ok()?;
-        let in_group = |pid: &i32| stat(*pid).is_some_and(|stat| stat.group == group.as_raw());
-        let members = pids().filter(in_group).filter_map(|pid| Some((pid, stat(pid)?.started))).collect();
-        Some(Self { group, members })
-    }
-
-    /// Sends `signal` to the group if it is still the same; says whether it is.
-    pub(crate) fn signal(&self, signal: Signal) -> bool {
-        let same = |(pid, started): &(i32, String)| {
-            stat(*pid).is_some_and(|stat| stat.started == *started && stat.group == self.group.as_raw() && !stat.zombie)
-        };
-        let alive = self.members.iter().any(same);
-        if alive {
-            signal_group(self.group, signal);
-        }
-        alive
+    pub(crate) fn of(session: Pid) -> Self {
+        Self { session: session.as_raw(), ended: ticks_since_boot() }
     }
 }
 
+/// Sends `signal` to everything that is left of these sessions, and says how many processes there were.
+pub(crate) fn signal_leftovers(leftovers: &[Leftover], signal: Signal) -> usize {
+    let alive: Vec<(i32, Stat)> = pids().filter_map(|pid| Some((pid, stat(pid)?))).filter(|(_, s)| !s.zombie).collect();
+    let is_ours = |session| {
+        let members = || alive.iter().filter(move |(_, stat)| stat.session == session);
+        leftovers
+            .iter()
+            .filter(|leftover| leftover.session == session)
+            .any(|leftover| members().any(|(_, stat)| stat.started <= leftover.ended))
+    };
+    let ours: Vec<i32> = alive.iter().filter(|(_, stat)| is_ours(stat.session)).map(|(pid, _)| *pid).collect();
+    for pid in &ours {
+        let _ = kill(Pid::from_raw(*pid), signal);
+    }
+    ours.len()
+}
+
+/// Sends `signal` to every process of the session of a command that has not been waited for yet, and says how many.
+pub(crate) fn signal_session(session: Pid, signal: Signal) -> usize {
+    let is_member = |pid: &i32| stat(*pid).is_some_and(|stat| stat.session == session.as_raw() && !stat.zombie);
+    let members: Vec<i32> = pids().filter(is_member).collect();
+    for pid in &members {
+        let _ = kill(Pid::from_raw(*pid), signal);
+    }
+    members.len()
+}
+
+fn ticks_since_boot() -> u64 {
+    /// `USER_HZ`, fixed at 100 for what the kernel shows to programs (`time(7)`).
+    const PER_SECOND: u64 = 100;
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let (seconds, rest) = uptime.split_once('.').unwrap_or((&uptime, "0"));
+    let hundredths = rest.get(..2).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    // Without a readable clock nothing began before the end, and nothing is signalled.
+    seconds.parse().map_or(0, |seconds: u64| seconds * PER_SECOND + hundredths)
+}
+
 struct Stat {
-    group: i32,
-    started: String,
+    session: i32,
+    started: u64,
     zombie: bool,
 }
 
@@ -53,8 +76,8 @@ fn stat(pid: i32) -> Option<Stat> {
     let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
     Some(Stat {
         zombie: *fields.first()? == "Z",
-        group: fields.get(2)?.parse().ok()?,
-        started: (*fields.get(19)?).to_owned(),
+        session: fields.get(3)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
     })
 }
 
@@ -66,11 +89,6 @@ fn pids() -> impl Iterator<Item = i32> {
 
 /// The variable that marks every process of a command.
 pub(crate) const MARKER: &str = "HERMES_RUN";
-
-/// Sends `signal` to every process of the group; a group that is gone already is fine.
-pub(crate) fn signal_group(group: Pid, signal: Signal) {
-    let _ = killpg(group, signal);
-}
 
 /// Sends `signal` to every process whose marker starts with `run`, and says how many there were.
 pub(crate) fn signal_marked(run: &str, signal: Signal) -> usize {

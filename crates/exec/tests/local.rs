@@ -255,6 +255,16 @@ async fn what_renamed_itself_and_what_wiped_its_environment_ends_with_the_task()
 }
 
 #[tokio::test]
+async fn a_job_in_a_group_of_its_own_without_our_marker_dies_with_its_command() {
+    let here = here();
+    let script = "set -m; env -i sleep 300 & echo $! > job; sleep 301";
+    let got = here.run_for(script, Duration::from_secs(2)).await;
+    assert_eq!((got.how, got.left_over), (FinishedHow::TimedOut, 0));
+    let pid = fs::read_to_string(here.path("job")).unwrap();
+    assert!(!is_alive(pid.trim()), "it survived");
+}
+
+#[tokio::test]
 async fn nothing_it_starts_can_reach_the_terminal() {
     let got = here().run("(echo hello > /dev/tty) 2>&1; cat /dev/tty").await;
     assert!(got.output.matches("No such device or address").count() == 2, "{}", got.output);

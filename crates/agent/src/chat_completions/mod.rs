@@ -144,6 +144,8 @@ impl ChatCompletions {
             if assembler.event(&event.data, deltas).map_err(|bad| self.bad(bad))? {
                 break;
             }
+            // A stream that is always ready would keep everybody else waiting, also whoever wants to stop it.
+            tokio::task::yield_now().await;
         }
         assembler.finish(deltas).map_err(|bad| self.bad(bad))
     }

@@ -15,6 +15,7 @@ use crate::args::{AgentArgs, Approve};
 use crate::config::{Config, edit};
 use crate::models;
 use crate::session;
+use crate::terminal::out;
 use crate::terminal::person::TerminalPerson;
 use crate::terminal::screen::{Abilities, Screen, Stream};
 use crate::terminal::signals::Signals;
@@ -30,7 +31,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     }
     let config = Config::load(world)?;
     for warning in &config.warnings {
-        eprintln!("hermes: {warning}");
+        out::error(&format!("hermes: {warning}"));
     }
     let chosen = models::choose(world, &config, args.model.as_deref()).await?;
     let screen = Screen::new(Stream::Out, Abilities::of(Stream::Out, world), true, chosen.model.name());
@@ -139,7 +140,10 @@ impl Prompt {
     /// way the second one in a row leaves.
     async fn read(&mut self, signals: &Signals) -> Typed {
         let mut interrupted = false;
-        let hint = || println!("\r  Ctrl-C again leaves.");
+        let hint = || {
+            // A terminal that is gone needs no hint.
+            let _ = out::line("\r  Ctrl-C again leaves.");
+        };
         loop {
             let mut idle = signals.begin();
             // The editor waits for keys, so it lives on a thread of its own meanwhile. Where a request to leave came
@@ -193,7 +197,7 @@ impl Prompt {
         if let Err(why) = saved
             && std::mem::take(&mut self.saves)
         {
-            eprintln!("hermes: the history cannot be saved in {}: {why}", self.history.display());
+            out::error(&format!("hermes: the history cannot be saved in {}: {why}", self.history.display()));
         }
     }
 }

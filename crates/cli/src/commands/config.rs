@@ -1,5 +1,7 @@
 //! `hermes config path|get|set`.
 
+use std::io::Read as _;
+
 use hermes_runtime::Selection;
 use serde_json::{Value, json};
 
@@ -43,7 +45,7 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
 fn load(world: &World) -> Result<Config, Failure> {
     let config = Config::load(world)?;
     for warning in &config.warnings {
-        eprintln!("hermes: {warning}");
+        out::error(&format!("hermes: {warning}"));
     }
     Ok(config)
 }
@@ -76,11 +78,18 @@ fn known_toolsets(key: &Key, value: &Value) -> Result<(), Failure> {
 }
 
 fn from_standard_input() -> Result<String, Failure> {
-    let mut line = String::new();
+    let mut text = String::new();
     std::io::stdin()
-        .read_line(&mut line)
+        .read_to_string(&mut text)
         .map_err(|error| Failure::usage(format!("cannot read the value from standard input: {error}")))?;
-    Ok(line.trim_end_matches(['\n', '\r']).to_owned())
+    let value = text.trim_end_matches(['\n', '\r']);
+    match value.lines().count() {
+        0 => Err(Failure::usage("there is nothing on standard input; nothing was set")),
+        1 => Ok(value.to_owned()),
+        lines => Err(Failure::usage(format!(
+            "there are {lines} lines on standard input, where one is the value; nothing was set"
+        ))),
+    }
 }
 
 /// What was typed, as the kind of value that the key takes.
@@ -93,7 +102,8 @@ fn given(key: &Key, typed: &str) -> Value {
             Err(_) if typed.trim_start().starts_with('[') => json!(typed),
             Err(_) => typed.split(',').map(str::trim).filter(|item| !item.is_empty()).collect(),
         },
-        Kind::Flag | Kind::Whole(..) | Kind::Number => serde_json::from_str(typed).unwrap_or_else(|_| json!(typed)),
+        Kind::Number => typed.parse::<f64>().map_or_else(|_| json!(typed), |number| json!(number)),
+        Kind::Flag | Kind::Whole(..) => serde_json::from_str(typed).unwrap_or_else(|_| json!(typed)),
     }
 }
 

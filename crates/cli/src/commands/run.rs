@@ -34,7 +34,7 @@ async fn one_task(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let task = task(args.task.as_deref())?;
     let config = Config::load(world)?;
     for warning in &config.warnings {
-        eprintln!("hermes: {warning}");
+        out::error(&format!("hermes: {warning}"));
     }
     let chosen = models::choose(world, &config, args.agent.model.as_deref()).await?;
     let watched = std::io::stderr().is_terminal() && !args.json;
@@ -66,7 +66,7 @@ async fn one_task(world: &World, args: RunArgs) -> Result<Exit, Failure> {
                 } else {
                     ""
                 };
-                eprintln!("hermes: {}{hint}", visible(&why));
+                out::error(&format!("hermes: {}{hint}", visible(&why)));
             }
             Ok(exit(&end))
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::IsTerminal as _;
 
-use hermes_core::{Availability, CancellationToken, Expected, JsonMap, RawArguments, ToolCall, ToolName};
+use hermes_core::{Availability, CancellationToken, Expected, RawArguments, ToolCall, ToolName};
 use hermes_runtime::{ApprovalMode, Dispatcher, Scope, Silent, Snapshot, Status, Task, definitions, names};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -25,7 +25,7 @@ use crate::world::World;
 pub(crate) async fn run(world: &World, verb: ToolsVerb) -> Result<Exit, Failure> {
     let config = Config::load(world)?;
     for warning in &config.warnings {
-        eprintln!("hermes: {warning}");
+        out::error(&format!("hermes: {warning}"));
     }
     let registry = session::registry()?;
     let snapshot = registry.snapshot();
@@ -296,19 +296,17 @@ struct Fields {
     task: Option<String>,
     tool: String,
     #[serde(default)]
-    args: Option<Value>,
+    args: Option<Box<RawValue>>,
 }
 
 impl Request {
     fn read(line: &[u8]) -> Result<Self, (Id, String)> {
         let fields: Fields = serde_json::from_slice(line).map_err(|error| (Self::id_in(line), error.to_string()))?;
-        let arguments = match fields.args {
-            None => RawArguments::Object(JsonMap::new()),
-            Some(Value::Object(map)) => RawArguments::Object(map),
-            Some(Value::String(text)) => RawArguments::Text(text),
-            // Anything else is what a model might have sent; the chain says what is wrong with it.
-            Some(other) => RawArguments::Text(other.to_string()),
-        };
+        // Everything goes to the chain as the text it is: what is wrong with it is said there, and nowhere else. A JSON
+        // string is the text of a model.
+        let arguments = fields.args.as_ref().map_or("{}", |args| args.get()).to_owned();
+        let arguments = serde_json::from_str::<String>(&arguments).unwrap_or(arguments);
+        let arguments = RawArguments::Text(arguments);
         let task = fields.task.unwrap_or_else(|| "default".into());
         Ok(Self { id: fields.id, task, tool: fields.tool, arguments })
     }

@@ -43,6 +43,15 @@ pub(crate) fn private_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 fn changed(old: &str, dotted: &str, value: &Value) -> Result<String, String> {
+    if let (Some(Value::String(name)), true) = (read(old, "model")?, dotted.starts_with("model.")) {
+        // `model: NAME` is accepted, but has no room for a second key.
+        let file = YamlFile::from_str(old).map_err(|error| error.to_string())?;
+        let document = file.document().ok_or("there is no document in it")?;
+        document.remove("model");
+        let rest = file.to_string();
+        let gap = if rest.is_empty() || rest.ends_with('\n') { "" } else { "\n" };
+        return changed(&format!("{rest}{gap}model:\n  default: {}\n", Value::String(name)), dotted, value);
+    }
     let section = dotted.split_once('.');
     let file = YamlFile::from_str(old).map_err(|error| error.to_string())?;
     let new = match file.document().filter(|document| document.as_mapping().is_some()) {
@@ -93,6 +102,14 @@ mod tests {
         assert_eq!(new, "# mine\nmodel:\n  default: b   # the small one\n\n# rest\nagent: {max_turns: 5}\n");
         let new = changed(old, "agent.max_turns", &json!(7)).unwrap();
         assert!(new.contains("max_turns: 7") && new.contains("# the small one"), "{new}");
+    }
+
+    #[test]
+    fn a_model_that_is_only_a_name_makes_room_for_more() {
+        let new =
+            changed("# mine\nmodel: gpt-5\nagent: {max_turns: 5}\n", "model.base_url", &json!("http://h/v1")).unwrap();
+        assert_eq!(read(&new, "model").unwrap(), Some(json!({"default": "gpt-5", "base_url": "http://h/v1"})), "{new}");
+        assert!(new.contains("# mine") && new.contains("agent: {max_turns: 5}"), "{new}");
     }
 
     #[test]

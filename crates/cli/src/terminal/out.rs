@@ -14,6 +14,11 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Prints a line on standard error. Where nobody can read it, nobody has to be told that either.
+pub(crate) fn error(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// Prints what a model or a tool wrote: to a program as it is, to a person so that it cannot move the cursor.
 pub(crate) fn foreign(text: &str) -> io::Result<()> {
     if io::stdout().is_terminal() { line(&harmless(text)) } else { line(text) }

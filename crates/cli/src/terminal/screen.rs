@@ -98,7 +98,7 @@ impl Screen {
     pub(crate) fn columns(&self) -> usize {
         let columns = if self.abilities.terminal { usize::from(termimad::terminal_size().0) } else { 0 };
         // A terminal that does not know its size says 0 or 1.
-        if columns < 2 { 80 } else { columns.clamp(40, 120) }
+        if columns < 2 { 80 } else { columns.clamp(20, 120) }
     }
 
     /// Forgets a turn that failed.
@@ -181,14 +181,15 @@ impl Screen {
 
     /// The end of the line that is still arriving, until it is whole and takes its place.
     fn show_unfinished(&self, state: &mut State) {
-        let line = harmless(state.markdown.unfinished());
+        let line = state.markdown.unfinished();
         if !self.abilities.live || line.trim().is_empty() {
             return;
         }
-        let room = self.columns() - 4;
-        let tail: String = line.chars().skip(line.chars().count().saturating_sub(room / 2)).collect();
-        let tail = shortened(tail.trim_start(), room);
-        let dots = if tail.len() < line.len() { "…" } else { "" };
+        // Only the end is looked at: a line may be very long, and this happens with every piece of it.
+        let room = self.columns().saturating_sub(6);
+        let start = line.char_indices().rev().nth(room / 2).map_or(0, |(at, _)| at);
+        let tail = shortened(harmless(&line[start..]).trim_start(), room);
+        let dots = if start > 0 { "…" } else { "" };
         state.waiting_shown = true;
         self.write(&format!("\r\x1b[K  {}", self.styled("2", &format!("{dots}{tail}"))));
     }

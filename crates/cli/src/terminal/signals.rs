@@ -12,7 +12,7 @@ use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// What a process that is asked twice may still take to end by itself.
-const LAST_MOMENT: Duration = Duration::from_millis(500);
+const LAST_MOMENT: Duration = Duration::from_secs(4);
 
 /// Listens for signals. Cheap to clone.
 #[derive(Clone)]
@@ -43,7 +43,11 @@ impl Signals {
                 let running = listener.running();
                 if running.is_cancelled() {
                     hermes_exec::kill_everything();
-                    tokio::time::sleep(LAST_MOMENT).await;
+                    // The ordinary way out also finds what hides its marker, and takes the session's folder away.
+                    tokio::select! {
+                        () = tokio::time::sleep(LAST_MOMENT) => {}
+                        _ = tokio::signal::ctrl_c() => {}
+                    }
                     terminal.restore();
                     std::process::exit(130);
                 }

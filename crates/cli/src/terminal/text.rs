@@ -114,7 +114,8 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 fn char_width(c: char) -> usize {
-    unicode_width::UnicodeWidthChar::width(c).unwrap_or(0)
+    // A tab takes what is missing to the next stop; the most is taken for granted.
+    if c == '\t' { 8 } else { unicode_width::UnicodeWidthChar::width(c).unwrap_or(0) }
 }
 
 /// `text` and blanks up to `columns`.

@@ -112,7 +112,8 @@ fn from_text(text: &str, schema: &Value) -> Option<Value> {
             return Some(Value::Number(whole));
         }
         if accepts(schema, "number")
-            && let Some(double) = decimal.filter(Decimal::fits_a_double).and_then(|_| trimmed.parse().ok())
+            && let Some((decimal, double)) = decimal.zip(trimmed.parse::<f64>().ok())
+            && (decimal.fits_a_double() || double.to_string() == trimmed)
         {
             return Number::from_f64(double).map(Value::Number);
         }
@@ -264,6 +265,7 @@ mod tests {
             (json!("-1.50e1"), &int, json!(-15)),
             (json!("0e5"), &int, json!(0)),
             (json!(".25"), &num, json!(0.25)),
+            (json!("0.30000000000000004"), &num, json!(0.1 + 0.2)),
             (json!("18446744073709551615"), &int, json!(u64::MAX)),
             (json!("TRUE"), &flag, json!(true)),
             (json!("[1, \"2\"]"), &list, json!([1, 2])),

@@ -46,12 +46,15 @@ pub(super) fn tool() -> impl Tool {
 
 async fn calculate(args: Args, _cx: ToolCx) -> ToolResult {
     let expression = args.expression;
-    if expression.len() > LONGEST {
-        let message = format!("calculate: the expression has {} characters, more than {LONGEST}", expression.len());
+    let chars = expression.chars().count();
+    if chars > LONGEST {
+        let message = format!("calculate: the expression has {chars} characters, more than {LONGEST}");
         return Err(ToolError::tell(message));
     }
     if [":", "=>", "\\"].iter().any(|sign| expression.contains(sign)) {
-        return Err(ToolError::tell("calculate: functions of your own cannot be defined here, only evaluated"));
+        return Err(ToolError::tell(
+            "calculate: `:`, `=>` and `\\` make functions of your own, which cannot be defined here; write a division as `/`",
+        ));
     }
     let (send, receive) = tokio::sync::oneshot::channel();
     let evaluate = move || {

@@ -15,7 +15,7 @@ use crate::support::words::{plural, quoted};
 struct Args {
     /// File to create or replace; missing folders are created.
     path: String,
-    /// The complete new content. To change a part of a file use patch.
+    /// The complete new content.
     content: String,
 }
 
@@ -24,7 +24,7 @@ pub(super) fn tool() -> impl Tool {
         .toolset("file")
         .emoji("📝")
         .effect(Effect::Write)
-        .about("Create a file or replace all of its content. The change is atomic: the old or the new content, never a mix.")
+        .about("Create a file or replace all of its content, in one step. To change a part of a file use patch.")
         .touches(|args: &Args, cx| {
             let lines = plural(args.content.lines().count(), "line");
             let size = format!("the whole file will be {lines}, {} bytes:", grouped(args.content.len() as u64));
@@ -33,7 +33,10 @@ pub(super) fn tool() -> impl Tool {
             touches
         })
         .headline(|args: &Args| args.path.clone())
-        .example(r#"{"path": "new/hello.txt", "content": "hi\n"}"#, gives(r#"{"bytes_written": 3, "dirs_created": true}"#))
+        .example(
+            r#"{"path": "new/hello.txt", "content": "hi\n"}"#,
+            gives(r#"{"bytes_written": 3, "dirs_created": true}"#),
+        )
         .example(r#"{"path": "notes.txt", "content": ""}"#, gives(r#"{"bytes_written": 0, "dirs_created": false}"#))
         .example(r#"{"path": "."  , "content": "x"}"#, fails("is a directory"))
         .example(r#"{"content": "x"}"#, fails("missing `path`"))
