@@ -10,9 +10,10 @@ use hermes_runtime::ApprovalMode;
 #[derive(Debug, Parser)]
 #[command(
     name = "hermes",
+    max_term_width = 80,
     version,
     about = "An agent with real tools. Without a command it opens a conversation.",
-    after_help = "Examples:\n  hermes                                  talk\n  hermes run \"why does the build fail?\"    one task, the answer on standard output\n  hermes tour                             see the tools at work, without a model\n  hermes tools call calculate '{\"expression\": \"2^10\"}'\n\nExit codes: 0 done, 1 failed, 2 usage, 3 done in part, 130 interrupted.",
+    after_help = "Examples:\n  hermes                                   talk\n  hermes run \"why does the build fail?\"    one task, the answer on standard output\n  hermes tour                              see the tools at work, without a model\n  hermes tools call calculate '{\"expression\": \"2^10\"}'\n\nExit codes: 0 done, 1 failed, 2 usage, 3 done in part, 130 interrupted.",
     subcommand_negates_reqs = true
 )]
 pub(crate) struct Cli {
@@ -79,7 +80,7 @@ pub(crate) struct AgentArgs {
     /// Toolsets that are off; this wins over everything else.
     #[arg(long, value_name = "C", value_delimiter = ',')]
     pub(crate) disable: Option<Vec<String>>,
-    /// Who decides about calls that change something: you (ask), nobody (all pass), or they are all refused (none).
+    /// What happens to calls that change something: you are asked (ask), they pass (all), or they are refused (none).
     #[arg(long, value_name = "ask|all|none", hide_possible_values = true)]
     pub(crate) approve: Option<Approve>,
     /// Where the session starts; the current directory if left out.
@@ -166,7 +167,7 @@ pub(crate) struct CallArgs {
     /// Where the session starts; the current directory if left out.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Who decides about calls that change something: you (ask), nobody (all pass), or they are all refused (none).
+    /// What happens to calls that change something: you are asked (ask), they pass (all), or they are refused (none).
     #[arg(long, value_name = "ask|all|none", hide_possible_values = true, default_value = "ask")]
     pub(crate) approve: Approve,
 }
