@@ -210,8 +210,7 @@ impl Environment for LocalEnvironment {
         }
         let ours = format!("{}-", self.id);
         let leftovers = std::mem::take(&mut *self.leftovers.lock().unwrap_or_else(PoisonError::into_inner));
-        let signal =
-            |signal| process_tree::signal_leftovers(&leftovers, signal) + process_tree::signal_marked(&ours, signal);
+        let signal = |signal| process_tree::signal_leftovers(&leftovers, &ours, signal);
         if signal(Signal::SIGTERM) == 0 {
             return;
         }
@@ -317,7 +316,7 @@ struct Tree {
 
 impl Tree {
     fn signal(&self, signal: Signal) -> usize {
-        process_tree::signal_session(self.session, signal) + process_tree::signal_marked(&self.run, signal)
+        process_tree::signal_command(self.session, &self.run, signal)
     }
 
     /// Looks until nothing of the tree is left, and kills what appeared meanwhile; gives the number that would not go.
