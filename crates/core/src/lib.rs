@@ -36,7 +36,7 @@ pub use ports::{
     ModelErrorKind, ModelReply, ModelRequest, Question, TodoItem, TodoStatus, Todos, Verdict,
 };
 pub use spec::{Effect, ToolSpec};
-pub use text::{grouped, shown_path};
+pub use text::{grouped, plural, shown_path};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{Availability, Example, Expected, Limits, Scratch, Tool, ToolCx, ToolSource};
 pub use touches::Touches;

@@ -23,9 +23,26 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+/// `1 line`, `2 lines`, `1,234 matches`.
+pub fn plural(count: usize, noun: &str) -> String {
+    let ending = match noun {
+        _ if count == 1 => "",
+        noun if noun.ends_with("ch") || noun.ends_with("ss") => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{ending}", grouped(count as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_agree_with_their_nouns() {
+        assert_eq!(plural(1, "line"), "1 line");
+        assert_eq!(plural(0, "match"), "0 matches");
+        assert_eq!(plural(1_234_567, "line"), "1,234,567 lines");
+    }
 
     #[test]
     fn thousands_stand_apart() {

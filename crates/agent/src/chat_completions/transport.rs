@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
+use hermes_core::plural;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Url, redirect};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -44,7 +45,7 @@ pub enum TransportError {
     #[error("{0}")]
     Address(String),
     /// A script was asked for more turns than it has.
-    #[error("the script has {0} turn{s} and the agent asked for another one", s = if *.0 == 1 { "" } else { "s" })]
+    #[error("the script has {} and the agent asked for another one", plural(*.0, "turn"))]
     ScriptEnded(usize),
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Availability, CancellationToken, Command};
+use hermes_core::{Availability, CancellationToken, Command, plural};
 use serde_json::json;
 
 use crate::args::JsonArg;
@@ -64,12 +64,11 @@ pub(crate) async fn run(world: &World, args: JsonArg) -> Result<Exit, Failure> {
         };
         text += &format!("  {mark} {} {says}\n", padded(what, 10));
     }
-    let number = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     text += &match (errors, warnings) {
         (0, 0) => "Everything is in place.".to_owned(),
-        (0, warnings) => format!("{}.", number(warnings, "warning")),
-        (errors, 0) => format!("{}. Exit 1.", number(errors, "error")),
-        (errors, warnings) => format!("{}, {}. Exit 1.", number(errors, "error"), number(warnings, "warning")),
+        (0, warnings) => format!("{}.", plural(warnings, "warning")),
+        (errors, 0) => format!("{}. Exit 1.", plural(errors, "error")),
+        (errors, warnings) => format!("{}, {}. Exit 1.", plural(errors, "error"), plural(warnings, "warning")),
     };
     out::line(&text)?;
     Ok(exit)

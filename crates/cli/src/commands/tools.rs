@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::IsTerminal as _;
 
-use hermes_core::{Availability, CancellationToken, Expected, RawArguments, ToolCall, ToolName};
+use hermes_core::{Availability, CancellationToken, Effect, Expected, RawArguments, ToolCall, ToolName, plural};
 use hermes_runtime::{ApprovalMode, Dispatcher, Scope, Silent, Snapshot, Status, Task, definitions, names};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -18,15 +18,12 @@ use crate::terminal::out;
 use crate::terminal::person::TerminalPerson;
 use crate::terminal::screen::{Abilities, Screen, Stream};
 use crate::terminal::signals::Signals;
-use crate::terminal::text::{padded, plural, wrapped};
+use crate::terminal::text::{padded, wrapped};
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
 pub(crate) async fn run(world: &World, verb: ToolsVerb) -> Result<Exit, Failure> {
-    let config = Config::load(world)?;
-    for warning in &config.warnings {
-        out::error(&format!("hermes: {warning}"));
-    }
+    let config = Config::load_and_warn(world)?;
     let registry = session::registry()?;
     let snapshot = registry.snapshot();
     match verb {
@@ -116,7 +113,7 @@ fn list(
     for line in missing {
         text += &format!("  ! {line}\n");
     }
-    let total = snapshot.entries().count() as u64;
+    let total = snapshot.entries().count();
     let surface = if selection.toolsets.is_some() { "this selection" } else { selection.platform.as_str() };
     text +=
         &format!("{} of {} on for {surface}. hermes tools show NAME tells more.\n", on.len(), plural(total, "tool"));
@@ -179,8 +176,7 @@ fn show(snapshot: &Snapshot, name: &str, as_json: bool) -> Result<Exit, Failure>
     Ok(Exit::Done)
 }
 
-fn effect(effect: hermes_core::Effect) -> &'static str {
-    use hermes_core::Effect;
+fn effect(effect: Effect) -> &'static str {
     match effect {
         Effect::None => "reaches nothing",
         Effect::Converse => "talks with you",

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_agent::{Event, Listener, TurnEnd};
+use hermes_core::plural;
 use hermes_runtime::{CallReport, Status};
 
 use super::markdown::MarkdownStream;
-use super::text::{duration, harmless, one_line, padded, plural, shortened, tokens, visible, width, wrapped};
+use super::text::{duration, harmless, one_line, padded, shortened, tokens, visible, width, wrapped};
 use crate::words::why_partial;
 use crate::world::World;
 
@@ -144,7 +145,8 @@ impl Screen {
         }
         let used = end.usage.input_tokens + end.usage.output_tokens;
         let cost = if used > 0 { format!(" · {} tokens", tokens(used)) } else { String::new() };
-        let tally = format!("{} · {}{cost}", plural(end.requests.into(), "request"), plural(end.calls.into(), "call"));
+        let tally =
+            format!("{} · {}{cost}", plural(end.requests as usize, "request"), plural(end.calls as usize, "call"));
         let indent = " ".repeat((self.columns().min(80)).saturating_sub(width(&tally) + 1));
         text += &format!("{indent}{}\n", self.styled("2", &tally));
         self.print(&mut state, &text);

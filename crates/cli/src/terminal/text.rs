@@ -143,11 +143,6 @@ pub(crate) fn tokens(count: u64) -> String {
     }
 }
 
-/// `1 call`, `2 calls`.
-pub(crate) fn plural(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,11 +4,13 @@
 //! thing that is bridged is the line end, because models write LF and some files are CRLF throughout; the new text then
 //! gets the file's line ends. Bytes outside the replaced piece are the bytes that were there.
 
+use hermes_core::plural;
+
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
 use crate::support::paths::shown;
 use crate::support::text::{BOM, file_error, is_crlf, read_for_editing, to_crlf};
-use crate::support::words::{plural, quoted};
+use crate::support::words::quoted;
 
 /// How many places are named when the old text is not unique.
 const MOST_PLACES: usize = 10;

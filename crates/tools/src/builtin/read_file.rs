@@ -4,13 +4,12 @@
 //! not shown), there is no phantom line after the last LF, and the totals are always of the whole file. Nothing is
 //! redacted or repaired: bytes that are no UTF-8 are read as Latin-1, and the result says so.
 
-use hermes_core::{FileErrorKind, FileKind, grouped};
+use hermes_core::{FileErrorKind, FileKind, grouped, plural};
 
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
 use crate::support::paths::{shown, similar};
 use crate::support::text::{BOM, Looks, SNIFF_BYTES, file_error, looks};
-use crate::support::words::plural;
 
 /// How much is read at once.
 const PIECE: u64 = 1024 * 1024;

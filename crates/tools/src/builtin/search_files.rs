@@ -8,13 +8,12 @@ mod engine;
 
 use std::time::{Duration, Instant};
 
-use hermes_core::{FileErrorKind, FileKind, JsonMap, grouped, shown_path};
+use hermes_core::{FileErrorKind, FileKind, JsonMap, grouped, plural, shown_path};
 
 use self::engine::{Found, Row, Search, Stop, glob};
 use crate::prelude::*;
 use crate::support::paths::{shown, similar};
 use crate::support::text::file_error;
-use crate::support::words::plural;
 
 /// A search that takes longer answers what it has (spec tools §7.2).
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use hermes_core::{Command, EnvironmentError, FinishedHow};
+use hermes_core::{Command, EnvironmentError, FinishedHow, plural};
 
 use crate::prelude::*;
-use crate::support::words::{duration, plural};
+use crate::support::words::duration;
 
 /// The last lines of the output that the person sees; the model sees all of it.
 const LINES_FOR_PEOPLE: usize = 4;

@@ -1,14 +1,15 @@
 //! `write_file`: the whole content of a file, in one step.
 //!
 //! What is written is what was sent, with two habits of an existing file kept: its byte order mark and, if all of its
-//! lines end in CRLF, its line ends (a file too large to be looked at has no habits). Everything that makes the step atomic lives in the environment.
+//! lines end in CRLF, its line ends (a file too large to be looked at has no habits). Everything that makes the step
+//! atomic lives in the environment.
 
-use hermes_core::{FileErrorKind, FileKind, grouped};
+use hermes_core::{FileErrorKind, FileKind, grouped, plural};
 
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
 use crate::support::text::{BOM, LARGEST_EDIT, file_error, is_crlf, to_crlf};
-use crate::support::words::{plural, quoted};
+use crate::support::words::quoted;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

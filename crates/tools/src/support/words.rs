@@ -1,18 +1,6 @@
-//! Numbers as people write them.
+//! Times and texts as people write them.
 
 use std::time::Duration;
-
-use hermes_core::grouped;
-
-/// `1 line`, `2 lines`, `1,234 matches`.
-pub(crate) fn plural(count: usize, noun: &str) -> String {
-    let ending = match noun {
-        _ if count == 1 => "",
-        noun if noun.ends_with("ch") || noun.ends_with("ss") => "es",
-        _ => "s",
-    };
-    format!("{} {noun}{ending}", grouped(count as u64))
-}
 
 /// `5s`, `0.4s`: without a fraction where there is none.
 pub(crate) fn duration(duration: Duration) -> String {
@@ -33,10 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_agree_with_their_nouns() {
-        assert_eq!(plural(1, "line"), "1 line");
-        assert_eq!(plural(0, "match"), "0 matches");
-        assert_eq!(plural(1_234_567, "line"), "1,234,567 lines");
+    fn a_whole_number_of_seconds_has_no_fraction() {
         assert_eq!(duration(Duration::from_millis(1_500)), "1.5s");
         assert_eq!(duration(Duration::from_secs(180)), "180s");
     }
