@@ -93,9 +93,6 @@ impl TurnEnd {
 }
 
 impl Agent {
-    /// Requests per turn if nobody says otherwise (spec agent §3.1).
-    pub const MAX_REQUESTS: u32 = 90;
-
     /// A new conversation.
     pub fn new(setup: Setup) -> Self {
         let messages = vec![Message::System(setup.system_prompt.clone())];

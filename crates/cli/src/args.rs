@@ -192,7 +192,7 @@ pub(crate) enum ToolsVerb {
     },
     /// Make one call and print what a model would get. Exit code 0 if the tool answered, else 1.
     #[command(
-        after_help = "Examples:\n  hermes tools call search_files '{\"pattern\": \"TODO\"}'\n  hermes tools call terminal '{\"command\": \"make test\"}' --approve all"
+        after_help = "Examples:\n  hermes tools call search_files '{\"pattern\": \"fn main\"}'\n  hermes tools call terminal '{\"command\": \"make test\"}' --approve all"
     )]
     Call {
         /// The tool's name.

@@ -156,20 +156,19 @@ fn wanted_provider(config: &Config, keys: &Keys<'_>) -> Result<Option<&'static P
             "model.api_key is set, but nothing says whose it is: set model.base_url or model.provider beside it",
         )),
         None | Some("auto" | "custom") => Ok(by_key),
-        Some(name) => match PROVIDERS.iter().find(|provider| provider.name == name) {
-            Some(provider)
-                if config.secret("model.api_key").is_some() || keys.secret(provider.key_variable).is_some() =>
-            {
-                Ok(Some(provider))
+        Some(name) => {
+            let named = PROVIDERS.iter().find(|provider| provider.name == name);
+            let has_key = |provider: &Provider| {
+                config.secret("model.api_key").is_some() || keys.secret(provider.key_variable).is_some()
+            };
+            match named.filter(|provider| !has_key(provider)) {
+                Some(provider) => Err(Failure::new(format!(
+                    "model.provider is \"{name}\" but there is no key: export {}=…",
+                    provider.key_variable
+                ))),
+                None => Ok(named),
             }
-            Some(provider) => Err(Failure::new(format!(
-                "model.provider is \"{name}\" but there is no key: export {}=…",
-                provider.key_variable
-            ))),
-            None => Err(Failure::new(format!(
-                "model.provider \"{name}\" is not supported yet; use openrouter, openai, or custom with model.base_url"
-            ))),
-        },
+        }
     }
 }
 

@@ -46,7 +46,7 @@ impl Plan {
             tools: Vec::new(),
             approve: ApprovalMode::All,
             person: None,
-            max_requests: Agent::MAX_REQUESTS,
+            max_requests: 90,
             stream: true,
             max_tokens: None,
             retry: Retry { attempts: 3, base: Duration::from_millis(1) },

@@ -29,10 +29,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Failure::usage("a conversation needs a terminal; for a single task: hermes run \"TASK\""));
     }
-    let config = Config::load(world)?;
-    for warning in &config.warnings {
-        out::error(&format!("hermes: {warning}"));
-    }
+    let config = Config::load_and_warn(world)?;
     let chosen = models::choose(world, &config, args.model.as_deref()).await?;
     let screen = Screen::new(Stream::Out, Abilities::of(Stream::Out, world), true, chosen.model.name());
     screen.tick();

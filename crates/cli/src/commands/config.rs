@@ -18,20 +18,20 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
         ConfigVerb::Path => out::line(&config::path(world).display().to_string())?,
         ConfigVerb::Get { key: Some(name), json } => {
             let key = known(&name)?;
-            let config = load(world)?;
+            let config = Config::load_and_warn(world)?;
             let value = shown(&config, key);
             match &value {
                 Value::String(text) if !json.json => out::line(text)?,
                 value => out::line(&value.to_string())?,
             }
         }
-        ConfigVerb::Get { key: None, json } => list(&load(world)?, json.json)?,
+        ConfigVerb::Get { key: None, json } => list(&Config::load_and_warn(world)?, json.json)?,
         ConfigVerb::Set { key, value } => {
             let key = known(&key)?;
             let value = if value == "-" { from_standard_input()? } else { value };
             let value = key.check(&given(key, &value)).map_err(Failure::usage)?;
             // A file that is broken elsewhere is not touched.
-            load(world)?;
+            Config::load_and_warn(world)?;
             known_toolsets(key, &value)?;
             let path = config::path(world);
             edit::set(&path, key.path, &value)?;
@@ -40,14 +40,6 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
-}
-
-fn load(world: &World) -> Result<Config, Failure> {
-    let config = Config::load(world)?;
-    for warning in &config.warnings {
-        out::error(&format!("hermes: {warning}"));
-    }
-    Ok(config)
 }
 
 fn known(name: &str) -> Result<&'static Key, Failure> {

@@ -32,10 +32,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
 
 async fn one_task(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let task = task(args.task.as_deref())?;
-    let config = Config::load(world)?;
-    for warning in &config.warnings {
-        out::error(&format!("hermes: {warning}"));
-    }
+    let config = Config::load_and_warn(world)?;
     let chosen = models::choose(world, &config, args.agent.model.as_deref()).await?;
     let watched = std::io::stderr().is_terminal() && !args.json;
     let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, chosen.model.name());

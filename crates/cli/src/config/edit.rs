@@ -3,6 +3,7 @@
 //! The new text is read back and compared before it replaces the old file, in one step.
 
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::str::FromStr as _;
@@ -24,11 +25,14 @@ pub(crate) fn set(path: &Path, dotted: &str, value: &Value) -> Result<(), Failur
     private_folder(folder).map_err(|error| trouble("write", &error))?;
     let lock = File::open(folder).map_err(|error| trouble("write", &error))?;
     lock.lock().map_err(|error| trouble("lock", &error))?;
+    let old = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| trouble("read", &error))?,
+    };
+    let new = changed(&old, dotted, value).map_err(|why| trouble("change", &why))?;
     // A new file is private from its first moment on, because it may hold a key.
     let private = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
     private.map_err(|error| trouble("write", &error))?;
-    let old = std::fs::read_to_string(path).map_err(|error| trouble("read", &error))?;
-    let new = changed(&old, dotted, value).map_err(|why| trouble("change", &why))?;
     files::write(path, new.as_bytes()).map_err(|error| Failure::new(format!("cannot write {error}")))?;
     Ok(())
 }

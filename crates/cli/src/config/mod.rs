@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use self::keys::{KEYS, Kind, Standing, standing};
 use self::node::Node;
+use crate::terminal::out;
 use crate::words::Failure;
 use crate::world::World;
 
@@ -47,6 +48,15 @@ impl Config {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Self::default()),
             Err(error) => Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
         }
+    }
+
+    /// Like [`Self::load`], and says on standard error what in the file has no effect.
+    pub(crate) fn load_and_warn(world: &World) -> Result<Self, Failure> {
+        let config = Self::load(world)?;
+        for warning in &config.warnings {
+            out::error(&format!("hermes: {warning}"));
+        }
+        Ok(config)
     }
 
     /// Reads `text`; `path` is what messages call it, `variable` gives what `${NAME}` stands for.

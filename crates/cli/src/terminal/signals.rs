@@ -1,8 +1,8 @@
 //! Ctrl-C, SIGTERM, and leaving the terminal as it was found.
 //!
 //! One listener lives as long as the command. Ctrl-C stops what is running; SIGTERM and a closed terminal (SIGHUP) stop
-//! it and leave. Asked again while something is still being stopped, everything that was started is killed at once, and
-//! if the process has not come to its end a moment later, it is ended too: the person does not want to wait.
+//! it and leave. Asked again while something is still being stopped, everything that was started is killed at once. The
+//! process then has [`LAST_MOMENT`] to come to its own end, unless it is asked a third time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
