@@ -3,7 +3,7 @@
 //! What a turn guarantees, however it ends: the conversation can be sent as it stands. Every call has exactly one
 //! answer, no two messages of the person follow one another, and where there is no answer a sentence says why.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,7 +11,9 @@ use hermes_core::{
     CancellationToken, Finish, Message, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest,
     ToolCall, ToolName, Usage,
 };
-use hermes_runtime::{ApprovalMode, CallReport, Dispatcher, Scope, Status, Task};
+use hermes_runtime::{
+    ApprovalMode, CallReport, Definitions, Dispatcher, Scope, Shown, Status, Stripped, Task, UnknownToolset, Wanted,
+};
 use serde_json::Value;
 
 use crate::event::{Calls, Event, Listener};
@@ -29,10 +31,10 @@ pub struct Setup {
     pub dispatcher: Arc<Dispatcher>,
     /// Where the calls happen.
     pub task: Task,
-    /// The tools the agent may use.
-    pub visible: BTreeSet<ToolName>,
-    /// The same tools as the model sees them.
-    pub definitions: Arc<[Value]>,
+    /// Who makes the list of tools that the model sees.
+    pub definitions: Arc<Definitions>,
+    /// Which tools the agent may use, and in whose dialect the model is told.
+    pub wanted: Arc<Wanted>,
     /// Who decides about dangerous calls.
     pub approve: ApprovalMode,
     /// Requests to the model in one turn; when they are spent, one more without tools asks for a summary.
@@ -44,6 +46,8 @@ pub struct Setup {
 /// A conversation and what it takes to go on with it.
 pub struct Agent {
     setup: Setup,
+    /// The tools of this turn: what the model sees and what it may call are one thing.
+    shown: Arc<Shown>,
     messages: Vec<Message>,
     call_ids: HashSet<String>,
     usage: Usage,
@@ -75,6 +79,8 @@ pub enum EndReason {
     BudgetSpent,
     /// The model kept calling tools that do not exist; this is the last of them.
     UnknownTools(String),
+    /// The model kept doing the same thing; this says what.
+    Repetition(String),
     /// The model's output limit cut the answer off.
     CutOff,
     /// The provider filtered the answer.
@@ -93,10 +99,11 @@ impl TurnEnd {
 }
 
 impl Agent {
-    /// A new conversation.
-    pub fn new(setup: Setup) -> Self {
+    /// A new conversation; an error if the tools that it may use cannot be told.
+    pub fn new(setup: Setup) -> Result<Self, UnknownToolset> {
         let messages = vec![Message::System(setup.system_prompt.clone())];
-        Self { setup, messages, call_ids: HashSet::new(), usage: Usage::default() }
+        let shown = setup.definitions.current(&setup.wanted)?;
+        Ok(Self { setup, shown, messages, call_ids: HashSet::new(), usage: Usage::default() })
     }
 
     /// The conversation so far, system message first.
@@ -111,7 +118,39 @@ impl Agent {
 
     /// The names of the tools it may use, sorted.
     pub fn tools(&self) -> impl Iterator<Item = &str> {
-        self.setup.visible.iter().map(ToolName::as_str)
+        self.shown.tools.iter().map(ToolName::as_str)
+    }
+
+    /// What a person should know about the choice of tools, one line each.
+    pub fn notes(&self) -> &[String] {
+        &self.shown.notes
+    }
+
+    /// From the next turn on the agent may use other tools. What its provider refused before stays left out.
+    pub fn want(&mut self, wanted: Wanted) -> Result<(), UnknownToolset> {
+        let wanted = Arc::new(Wanted { without: self.setup.wanted.without.clone(), ..wanted });
+        self.shown = self.setup.definitions.current(&wanted)?;
+        self.setup.wanted = wanted;
+        Ok(())
+    }
+
+    /// Tools come and go between turns and never within one: a list that changes under the model costs its cache.
+    fn look_at_tools(&mut self) {
+        // A restriction that cannot be read any more allows nothing.
+        self.shown = self.setup.definitions.current(&self.setup.wanted).unwrap_or_default();
+    }
+
+    /// The provider refused the request and named parts of a schema; they are left out for the rest of this
+    /// conversation. Answers whether anything new was named.
+    fn leave_out(&mut self, refusal: &ModelError) -> bool {
+        let named = Stripped::named_in(&refusal.message);
+        let mut wanted = (*self.setup.wanted).clone();
+        let grew = refusal.kind == ModelErrorKind::Rejected && wanted.without.add(&named);
+        if grew {
+            self.setup.wanted = Arc::new(wanted);
+            self.look_at_tools();
+        }
+        grew
     }
 
     /// Ends everything that commands left running.
@@ -128,6 +167,8 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<TurnEnd, ModelError> {
         let before = self.messages.len();
+        self.look_at_tools();
+        self.setup.task.begin_turn();
         self.messages.push(Message::User(user.to_owned()));
         let mut turn = Turn { agent: self, listener, cancel, end: TurnEnd::new() };
         let ended = turn.run().await;
@@ -163,6 +204,7 @@ impl Agent {
             EndReason::UnknownTools(name) => {
                 format!("tools that do not exist were called again and again, last `{name}`")
             }
+            EndReason::Repetition(what) => format!("this turn was ended because it went round in circles: {what}"),
             EndReason::Broken(why) => format!("this turn broke off: {why}"),
             EndReason::Answered | EndReason::BudgetSpent | EndReason::CutOff | EndReason::Filtered => {
                 "this turn ended without an answer".to_owned()
@@ -197,8 +239,7 @@ impl Turn<'_> {
     async fn run(&mut self) -> Result<(), ModelError> {
         let (mut strikes, mut empty) = (0, 0);
         for _ in 0..self.agent.setup.max_requests {
-            let definitions = Arc::clone(&self.agent.setup.definitions);
-            let reply = self.ask(definitions).await?;
+            let reply = self.ask_with_tools().await?;
             if reply.calls.is_empty() {
                 if reply.text.is_empty() && reply.finish == Finish::Done {
                     empty += 1;
@@ -220,6 +261,20 @@ impl Turn<'_> {
             }
         }
         self.summary().await
+    }
+
+    async fn ask_with_tools(&mut self) -> Result<ModelReply, ModelError> {
+        loop {
+            match self.ask(Arc::clone(&self.agent.shown.list)).await {
+                Err(refusal) if self.agent.leave_out(&refusal) => {
+                    let left_out: Vec<&str> = self.agent.setup.wanted.without.names().collect();
+                    let left_out = left_out.join(", ");
+                    let message = format!("the provider refused a tool's schema; asking again without {left_out}");
+                    self.listener.hear(Event::Warned { call: None, message: &message });
+                }
+                answered => return answered,
+            }
+        }
     }
 
     async fn ask(&mut self, definitions: Arc<[Value]>) -> Result<ModelReply, ModelError> {
@@ -258,15 +313,16 @@ impl Turn<'_> {
         self.end.answer.clone_from(&reply.text);
         let calls = reply.calls;
         self.agent.messages.push(Message::Assistant { text: reply.text, calls: calls.clone() });
-        let setup = &self.agent.setup;
+        let (setup, shown) = (&self.agent.setup, &self.agent.shown);
+        let meant: Vec<ToolCall> = calls.iter().map(|call| meant(call, shown)).collect();
         let scope = Scope {
             task: &setup.task,
-            visible: &setup.visible,
+            visible: &shown.tools,
             approve: setup.approve,
             cancel: self.cancel,
             observer: &Calls(self.listener),
         };
-        let reports = setup.dispatcher.call_all(&calls, &scope).await;
+        let reports = setup.dispatcher.call_all(&meant, &scope).await;
         for (call, report) in calls.iter().zip(&reports) {
             self.end.calls += 1;
             self.end.refused += u32::from(report.status == Status::Refused);
@@ -286,6 +342,7 @@ impl Turn<'_> {
         if let Some(stop) = reports.iter().find_map(|report| report.stop.clone()) {
             return Some(match stop {
                 hermes_core::StopTurn::Cancelled => EndReason::Cancelled,
+                hermes_core::StopTurn::Repetition(what) => EndReason::Repetition(what),
                 hermes_core::StopTurn::Broken(why) => EndReason::Broken(why),
             });
         }
@@ -312,6 +369,11 @@ impl Turn<'_> {
     }
 }
 
+/// The call under the tool's own name, where the provider was shown another one.
+fn meant(call: &ToolCall, shown: &Shown) -> ToolCall {
+    ToolCall { name: shown.real_name(&call.name).to_owned(), ..call.clone() }
+}
+
 impl Agent {
     /// Results are paired by id and stored under it, so an id that was used before gets a new one.
     fn make_ids_unique(&mut self, calls: &mut [ToolCall]) {
@@ -330,7 +392,7 @@ impl fmt::Debug for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Setup")
             .field("model", &self.model.name())
-            .field("visible", &self.visible)
+            .field("wanted", &self.wanted)
             .finish_non_exhaustive()
     }
 }

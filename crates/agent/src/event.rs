@@ -41,6 +41,13 @@ pub enum Event<'a> {
     CallStarted(&'a ToolCall),
     /// A call has its answer.
     CallFinished(&'a CallReport),
+    /// Something that a person should know: a call takes long, a hook failed, a schema was refused.
+    Warned {
+        /// The call it is about, if it is about one.
+        call: Option<&'a ToolCall>,
+        /// One line.
+        message: &'a str,
+    },
     /// The budget is spent; one closing request without tools follows.
     BudgetSpent {
         /// How many requests were allowed.
@@ -64,5 +71,9 @@ impl Observer for Calls<'_> {
 
     fn finished(&self, report: &CallReport) {
         self.0.hear(Event::CallFinished(report));
+    }
+
+    fn warned(&self, call: &ToolCall, message: &str) {
+        self.0.hear(Event::Warned { call: Some(call), message });
     }
 }

@@ -39,7 +39,7 @@ impl Place {
         fs::write(outside.join("secret.txt"), "the secret word\n").unwrap();
         fs::write(home.user_home().join("secret.txt"), "the other secret word\n").unwrap();
         let registry = Arc::new(Registry::new());
-        registry.register(&Builtins).unwrap();
+        registry.built_in(&Builtins).unwrap();
         let visible = registry.snapshot().entries().map(|entry| entry.tool.spec().name.clone()).collect();
         let environment = LocalEnvironment::new(cwd, &home.user_home(), std::env::vars_os(), &[]).unwrap();
         let person = Arc::new(ScriptedPerson::new(answers));

@@ -45,10 +45,19 @@ pub(crate) enum Command {
     /// Watch every tool at work in a scratch folder. The model is scripted, the calls are real.
     #[command(after_help = "Example:\n  hermes tour")]
     Tour,
-    /// The tools by themselves.
+    /// The tools by themselves; without a command, a checklist of what is on.
+    #[command(after_help = "Examples:\n  hermes tools                       tick what is on\n  hermes tools list\n  hermes tools disable web --platform telegram")]
     Tools {
+        /// With the checklist: for which surface.
+        #[arg(long, value_name = "NAME", default_value = "cli")]
+        platform: String,
         #[command(subcommand)]
-        verb: ToolsVerb,
+        verb: Option<ToolsVerb>,
+    },
+    /// Named sets of tools.
+    Toolsets {
+        #[command(subcommand)]
+        verb: ToolsetsVerb,
     },
     /// The configuration.
     Config {
@@ -174,11 +183,14 @@ pub(crate) struct CallArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsVerb {
-    /// List the toolsets and their tools.
-    #[command(after_help = "Example:\n  hermes tools list --json")]
+    /// List the toolsets and their tools: what is on, what is not, and why.
+    #[command(after_help = "Examples:\n  hermes tools list\n  hermes tools list --platform telegram --all\n  hermes tools list --json")]
     List {
         #[command(flatten)]
         selection: SelectionArgs,
+        /// Also every tool that is off or not in this build, with the reason.
+        #[arg(long)]
+        all: bool,
         #[command(flatten)]
         json: JsonArg,
     },
@@ -187,6 +199,30 @@ pub(crate) enum ToolsVerb {
     Show {
         /// The tool's name.
         name: String,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Switch toolsets or tools on. A conversation that is running follows with its next turn.
+    #[command(after_help = "Examples:\n  hermes tools enable spotify\n  hermes tools enable web --platform telegram")]
+    Enable {
+        /// Toolsets or tools.
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// For which surface.
+        #[arg(long, value_name = "NAME", default_value = "cli")]
+        platform: String,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Switch toolsets or tools off. A conversation that is running follows with its next turn.
+    #[command(after_help = "Examples:\n  hermes tools disable terminal\n  hermes tools disable patch write_file")]
+    Disable {
+        /// Toolsets or tools.
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// For which surface.
+        #[arg(long, value_name = "NAME", default_value = "cli")]
+        platform: String,
         #[command(flatten)]
         json: JsonArg,
     },
@@ -202,10 +238,12 @@ pub(crate) enum ToolsVerb {
         arguments: String,
         #[command(flatten)]
         call: CallArgs,
+        #[command(flatten)]
+        json: JsonArg,
     },
     /// Answer calls from standard input, one JSON object a line, until it ends.
     #[command(
-        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"}\nOut: {\"id\": …, \"ok\": true, \"result\": \"what the model gets\", \"ms\": 0.4}, in the order of the input; state is kept per task"
+        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"}\nOut: {\"id\": …, \"ok\": true, \"status\": \"ok\", \"result\": \"what the model gets\", \"ms\": 0.4}, in the order of the input; state is kept per task"
     )]
     Exec {
         #[command(flatten)]
@@ -227,7 +265,48 @@ pub(crate) enum ToolsVerb {
 /// Whose dialect definitions are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Provider {
+    /// Chat Completions.
     Openai,
+    /// The Responses API.
+    OpenaiResponses,
+    /// The Messages API.
+    Anthropic,
+    /// Function declarations.
+    Gemini,
+    /// Servers that make grammars of schemas, such as llama.cpp.
+    Local,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsetsVerb {
+    /// List all toolsets.
+    #[command(after_help = "Example:\n  hermes toolsets list")]
+    List {
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Show what is in a toolset.
+    #[command(after_help = "Example:\n  hermes toolsets show debugging")]
+    Show {
+        /// The toolset's name.
+        name: String,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Print the tools that a choice of toolsets and tools gives; -NAME takes away.
+    #[command(
+        after_help = "Examples:\n  hermes toolsets resolve \"web,file,-terminal\" --why\n  hermes toolsets resolve debugging,-patch"
+    )]
+    Resolve {
+        /// Toolsets and tools, separated by commas.
+        #[arg(value_name = "A,B,-C", value_delimiter = ',', allow_hyphen_values = true, required = true)]
+        names: Vec<String>,
+        /// Say of every tool why it is in or out.
+        #[arg(long)]
+        why: bool,
+        #[command(flatten)]
+        json: JsonArg,
+    },
 }
 
 #[derive(Debug, Subcommand)]

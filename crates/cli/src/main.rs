@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod config;
+mod env_file;
 mod models;
 mod session;
 mod terminal;
@@ -60,7 +61,8 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Completions { shell }) => commands::completions::run(shell),
         Some(Command::Run(args)) => with_runtime(commands::run::run(&world, args.with(cli.agent))),
         Some(Command::Tour) => with_runtime(commands::tour::run(&world)),
-        Some(Command::Tools { verb }) => with_runtime(commands::tools::run(&world, verb)),
+        Some(Command::Tools { platform, verb }) => with_runtime(commands::tools::run(&world, &platform, verb)),
+        Some(Command::Toolsets { verb }) => commands::toolsets::run(&world, verb),
         Some(Command::Doctor(args)) => with_runtime(commands::doctor::run(&world, args)),
         Some(Command::Chat(agent)) => with_runtime(commands::chat::run(&world, agent.or(cli.agent))),
         None => match cli.task {

@@ -1,6 +1,5 @@
 //! Which model answers: `--model`, then the configuration, then a key in the environment, then a server on this machine.
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +7,11 @@ use std::time::Duration;
 use hermes_agent::chat_completions::transport;
 use hermes_agent::{ChatCompletions, HttpTransport, Retry, Script, local_servers};
 use hermes_core::Model;
-use secrecy::{ExposeSecret as _, SecretString};
+use hermes_runtime::Profile;
+use secrecy::SecretString;
 
 use crate::config::Config;
+use crate::env_file::Keys;
 use crate::terminal::text::one_line;
 use crate::words::Failure;
 use crate::world::World;
@@ -18,6 +19,8 @@ use crate::world::World;
 /// A model, and what else came with it.
 pub(crate) struct Chosen {
     pub(crate) model: Arc<dyn Model>,
+    /// The dialect in which it wants its tools described.
+    pub(crate) profile: Profile,
     /// For people, for example `gpt-5 via OpenAI`.
     pub(crate) label: String,
     /// What the person answers, if the model is scripted.
@@ -101,7 +104,7 @@ pub(crate) fn play(config: &Config, name: &str, text: &str) -> Result<Chosen, Fa
     let script = Script::parse(name, text).map_err(|error| Failure::new(error.to_string()))?;
     let person = script.person().to_vec();
     let model = tuned(config, ChatCompletions::new(script.into_transport(), "scripted"));
-    Ok(Chosen { model, label: format!("scripted model ({name})"), person })
+    Ok(Chosen { model, profile: Profile::OpenAiChat, label: format!("scripted model ({name})"), person })
 }
 
 /// The endpoint that the configuration names. A key of a provider goes to that provider's host only.
@@ -137,7 +140,21 @@ fn connected(
     let transport = HttpTransport::new(base_url, key).map_err(|error| Failure::new(error.to_string()))?;
     // A server chooses the names of its models.
     let label = one_line(label, 120);
-    Ok(Chosen { model: tuned(config, ChatCompletions::new(transport, name)), label, person: Vec::new() })
+    let profile = profile(config, base_url);
+    Ok(Chosen { model: tuned(config, ChatCompletions::new(transport, name)), profile, label, person: Vec::new() })
+}
+
+/// How the tools are described: as the configuration says, else strictly for a server on this machine, which as a rule
+/// turns schemas into grammars.
+fn profile(config: &Config, base_url: &str) -> Profile {
+    let said = config.text("model.tool_profile").unwrap_or_default();
+    let on_this_machine = ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| transport::leads_to(base_url, host));
+    match said.as_str() {
+        "local" => Profile::Local,
+        "openai" => Profile::OpenAiChat,
+        _ if on_this_machine => Profile::Local,
+        _ => Profile::OpenAiChat,
+    }
 }
 
 fn tuned(config: &Config, model: ChatCompletions) -> Arc<dyn Model> {
@@ -169,45 +186,6 @@ fn wanted_provider(config: &Config, keys: &Keys<'_>) -> Result<Option<&'static P
                 None => Ok(named),
             }
         }
-    }
-}
-
-/// Keys from the environment and, where it says nothing, from `.env` in the home of Hermes.
-struct Keys<'a> {
-    world: &'a World,
-    file: Vec<(String, SecretString)>,
-}
-
-impl<'a> Keys<'a> {
-    fn read(world: &'a World) -> Result<Self, Failure> {
-        let path = world.home.join(".env");
-        let unreadable = |why: &str| Failure::new(format!("cannot read {}: {why}", path.display()));
-        // The error's own text repeats the line, and the line may hold a key.
-        let bad_line = |_| unreadable("a line in it is not NAME=VALUE");
-        let file = match dotenvy::from_path_iter(&path) {
-            Ok(pairs) => pairs
-                .map(|pair| pair.map(|(name, value)| (name, value.into())))
-                .collect::<Result<_, _>>()
-                .map_err(bad_line)?,
-            Err(dotenvy::Error::Io(error))
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                Vec::new()
-            }
-            Err(dotenvy::Error::Io(error)) => return Err(unreadable(&error.to_string())),
-            Err(error) => return Err(bad_line(error)),
-        };
-        Ok(Self { world, file })
-    }
-
-    /// A value that is no secret, from the same places.
-    fn text(&self, name: &str) -> Option<String> {
-        self.secret(name).map(|value| value.expose_secret().to_owned())
-    }
-
-    fn secret(&self, name: &str) -> Option<SecretString> {
-        let in_file = || self.file.iter().find(|(key, value)| key == name && !value.expose_secret().is_empty());
-        self.world.variable(name).map(SecretString::from).or_else(|| in_file().map(|(_, value)| value.clone()))
     }
 }
 

@@ -1,25 +1,50 @@
 //! Joining what the other crates offer into something that can take calls.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hermes_agent::{Agent, Setup, TodoList, project_file, system_prompt};
-use hermes_core::{Asker, Clock, ToolName};
+use hermes_core::{Asker, Clock};
 use hermes_exec::LocalEnvironment;
-use hermes_runtime::{ApprovalMode, Dispatcher, PlainJudge, Registry, Selection, Snapshot, Task, definitions};
+use hermes_runtime::{
+    ApprovalMode, Budget, Checks, Definitions, Dispatcher, PlainJudge, Profile, Registry, Selection, Task, UnknownToolset,
+    Wanted, toolset,
+};
 
 use crate::args::AgentArgs;
 use crate::config::Config;
+use crate::env_file::Machine;
 use crate::models::Chosen;
 use crate::words::Failure;
 use crate::world::{SystemClock, World};
 
-/// Every tool there is.
-pub(crate) fn registry() -> Result<Arc<Registry>, Failure> {
-    let registry = Registry::new();
-    registry.register(&hermes_tools::Builtins).map_err(|error| Failure::new(error.to_string()))?;
-    Ok(Arc::new(registry))
+/// Every tool there is, what can be used here, and the lists made of both.
+pub(crate) fn definitions(world: &World, config: &Config) -> Result<Arc<Definitions>, Failure> {
+    let registry = Arc::new(Registry::new());
+    registry.built_in(&hermes_tools::Builtins).map_err(|error| Failure::new(error.to_string()))?;
+    let definitions = Definitions::new(registry, Checks::new(Arc::new(Machine::new(world))));
+    define_toolsets(config, definitions.registry())?;
+    // Slow checks get a moment, so that the first list is the right one; after that they come when they come.
+    definitions.checks().settle(&definitions.registry().snapshot(), PATIENCE);
+    Ok(Arc::new(definitions))
+}
+
+/// How long the answers of slow checks are waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Makes the user's own toolsets, and forgets those that are not there any more.
+pub(crate) fn define_toolsets(config: &Config, registry: &Registry) -> Result<(), Failure> {
+    let wanted = config.custom_toolsets();
+    for name in toolset::custom(&registry.snapshot()) {
+        if !wanted.iter().any(|(wanted, _)| *wanted == name) {
+            registry.remove_toolset(&name);
+        }
+    }
+    for (name, set) in wanted {
+        registry.define_toolset(&name, set).map_err(|error| Failure::new(format!("custom_toolsets in config.yaml: {error}")))?;
+    }
+    Ok(())
 }
 
 /// What takes calls.
@@ -27,7 +52,8 @@ pub(crate) fn dispatcher(registry: &Arc<Registry>) -> Dispatcher {
     Dispatcher::new(Arc::clone(registry), Arc::new(PlainJudge))
 }
 
-/// Which tools are in sight, as the command line and then the configuration say.
+/// Which tools are in sight: what the command line says, else what is stored for the surface, else `toolsets` of the
+/// configuration, else what the surface has by itself.
 pub(crate) fn selection(
     config: &Config,
     platform: &str,
@@ -36,30 +62,40 @@ pub(crate) fn selection(
 ) -> Selection {
     let named =
         |names: &[String]| names.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
-    let configured = || config.is_set("toolsets").then(|| config.list("toolsets"));
+    let stored = || toolset::platform_key(platform).and_then(|key| config.platform_toolsets(key));
+    let general = || config.is_set("toolsets").then(|| config.list("toolsets"));
     let mut disabled: Vec<String> = named(&config.list("agent.disabled_toolsets"));
     disabled.extend(disable.map(|names| named(names)).unwrap_or_default());
     Selection {
         platform: platform.to_owned(),
-        toolsets: toolsets.map(|names| named(names)).or_else(configured),
+        with_sources: toolsets.is_none(),
+        toolsets: toolsets.map(|names| named(names)).or_else(stored).or_else(general),
         disabled,
+        ..Selection::default()
     }
 }
 
-/// The tools that are on, or why that cannot be said.
-pub(crate) fn visible(
-    config: &Config,
-    selection: &Selection,
-    snapshot: &Snapshot,
-) -> Result<BTreeSet<ToolName>, Failure> {
-    selection.resolve(snapshot).map_err(|error| {
-        for key in ["toolsets", "agent.disabled_toolsets"] {
-            if config.list(key).contains(&error.name) && config.is_set(key) {
-                return Failure::new(format!("{key} in config.yaml: {error}"));
-            }
+/// Why the tools that are on cannot be told, with the place of the mistake.
+pub(crate) fn unknown(config: &Config, error: UnknownToolset) -> Failure {
+    let named_in = |list: &[String]| list.iter().any(|name| name.trim_start_matches('-') == error.name);
+    let stored = config.value("platform_toolsets");
+    for (key, list) in stored.as_object().into_iter().flatten() {
+        if named_in(&config.platform_toolsets(key).unwrap_or_default()) && !list.is_null() {
+            return Failure::usage(format!("platform_toolsets.{key} in config.yaml: {error} (hermes toolsets list)"));
         }
-        error.into()
-    })
+    }
+    for key in ["toolsets", "agent.disabled_toolsets"] {
+        if config.is_set(key) && named_in(&config.list(key)) {
+            return Failure::usage(format!("{key} in config.yaml: {error} (hermes toolsets list)"));
+        }
+    }
+    error.into()
+}
+
+/// What an agent on `platform` is shown.
+pub(crate) fn wanted(config: &Config, args: &AgentArgs, profile: Profile, config_version: u64) -> Wanted {
+    let selection = selection(config, "hermes-cli", args.toolsets.as_ref(), args.disable.as_ref());
+    Wanted { context: config.context_length(), config: config_version, ..Wanted::new(selection, profile) }
 }
 
 /// A task that starts in `cwd` (given on the command line), else where the configuration says, else where we are.
@@ -79,10 +115,8 @@ pub(crate) async fn agent(
     chosen: &Chosen,
     asker: Option<Arc<dyn Asker>>,
 ) -> Result<Agent, Failure> {
-    let registry = registry()?;
-    let snapshot = registry.snapshot();
-    let selection = selection(config, "hermes-cli", args.toolsets.as_ref(), args.disable.as_ref());
-    let visible = visible(config, &selection, &snapshot)?;
+    let definitions = definitions(world, config)?;
+    let wanted = Arc::new(wanted(config, args, chosen.profile, 0));
     let mut task = task(world, config, args.cwd.as_deref())?;
     task.asker = asker;
     let environment = Arc::clone(&task.environment);
@@ -95,18 +129,19 @@ pub(crate) async fn agent(
         model: chosen.model.name(),
         project: project.as_ref(),
     });
-    Ok(Agent::new(Setup {
+    let agent = Agent::new(Setup {
         model: Arc::clone(&chosen.model),
-        dispatcher: Arc::new(dispatcher(&registry)),
-        task,
-        definitions: definitions::build(&snapshot, &visible),
-        visible,
+        dispatcher: Arc::new(dispatcher(definitions.registry())),
+        task: task.with_guardrails(config.guardrails()).with_budget(Budget::for_context(config.context_length())),
+        definitions,
+        wanted,
         approve: ApprovalMode::from(args.approve.unwrap_or_default()),
         max_requests: args
             .max_turns
             .unwrap_or_else(|| u32::try_from(config.whole("agent.max_turns")).unwrap_or(u32::MAX)),
         system_prompt,
-    }))
+    });
+    agent.map_err(|error| unknown(config, error))
 }
 
 fn today(clock: &dyn Clock) -> String {

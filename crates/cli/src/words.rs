@@ -59,7 +59,7 @@ impl From<EnvironmentError> for Failure {
 
 impl From<UnknownToolset> for Failure {
     fn from(error: UnknownToolset) -> Self {
-        Self::usage(format!("{error} (hermes tools list)"))
+        Self::usage(format!("{error} (hermes toolsets list)"))
     }
 }
 
@@ -117,6 +117,7 @@ pub(crate) fn why_partial(reason: &EndReason, refused: u32) -> Option<String> {
         EndReason::UnknownTools(name) => {
             Some(format!("stopped: the model kept calling tools that do not exist, last `{name}`"))
         }
+        EndReason::Repetition(what) => Some(format!("stopped: {what}")),
         EndReason::CutOff => Some("the model's output limit cut the answer off (model.max_tokens raises it)".into()),
         EndReason::Filtered => Some("the provider filtered the answer".into()),
         EndReason::Cancelled => Some("stopped".into()),

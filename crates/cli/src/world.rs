@@ -10,6 +10,7 @@ use hermes_core::Clock;
 use crate::words::Failure;
 
 /// The process's surroundings. Not printable: variables hold secrets.
+#[derive(Clone)]
 pub(crate) struct World {
     /// Where Hermes keeps its things: `HERMES_HOME`, else `~/.hermes`. It need not exist.
     pub(crate) home: PathBuf,

@@ -44,8 +44,8 @@ pub trait Environment: Send + Sync {
 
     /// Replaces or creates a regular file in one step: after a crash the old or the new bytes are there, never a mix.
     ///
-    /// Links are followed and kept, mode and owner of an existing file stay, missing parent folders are made. Answers
-    /// whether a folder had to be created.
+    /// Links are followed and kept, mode and owner of an existing file stay, missing parent folders are made. A new file
+    /// below [`Environment::scratch`] is for its owner only (mode 0600). Answers whether a folder had to be created.
     async fn write(&self, path: &Path, bytes: &[u8]) -> Result<bool, FileError>;
 
     /// The names in a folder, sorted.

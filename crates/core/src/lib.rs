@@ -13,8 +13,10 @@
 //! Start reading at [`tool`], then [`call`] and [`ports`].
 #![warn(missing_docs)]
 
+pub mod availability;
 pub mod call;
 pub mod environment;
+pub mod hooks;
 pub mod message;
 pub mod name;
 pub mod output;
@@ -24,9 +26,14 @@ pub mod text;
 pub mod tool;
 pub mod touches;
 
+pub use availability::{Availability, Check, Surroundings};
 pub use call::{RawArguments, ToolCall};
 pub use environment::{
     Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat, Finished, FinishedHow,
+};
+pub use hooks::{
+    Checkpointer, Edit, EditReviewer, ExecutionMiddleware, HookCall, HookDecision, HookFacts, HookResult, Next, OnError,
+    PostHook, PreHook, Redactor, RequestMiddleware, TransformHook,
 };
 pub use message::{Message, Usage};
 pub use name::{InvalidToolName, ToolName};
@@ -38,7 +45,7 @@ pub use ports::{
 pub use spec::{Effect, ToolSpec};
 pub use text::{grouped, plural, shown_path};
 pub use tokio_util::sync::CancellationToken;
-pub use tool::{Availability, Example, Expected, Limits, Scratch, Tool, ToolCx, ToolSource};
+pub use tool::{Example, Expected, Limits, Scratch, Tool, ToolCx, ToolSource};
 pub use touches::Touches;
 
 /// A JSON object whose keys keep the order in which they were written.

@@ -14,6 +14,8 @@ pub struct ToolOutput {
     pub content: Content,
     /// Pictures and the like that travel beside the text.
     pub attachments: Vec<Attachment>,
+    /// Who wrote the text, where that was somebody outside, for example `https://example.org`.
+    pub origin: Option<String>,
     /// A few words for the person at the screen, for example `14 matches in 3 files`.
     pub summary: Option<String>,
     /// A few lines more for the person, for example the last lines that a command printed.
@@ -41,12 +43,19 @@ pub struct Attachment {
 impl ToolOutput {
     /// A JSON answer.
     pub fn json(value: Value) -> Self {
-        Self { content: Content::Json(value), attachments: Vec::new(), summary: None, detail: Vec::new() }
+        Self { content: Content::Json(value), attachments: Vec::new(), origin: None, summary: None, detail: Vec::new() }
     }
 
     /// A text answer.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: Content::Text(text.into()), attachments: Vec::new(), summary: None, detail: Vec::new() }
+        Self { content: Content::Text(text.into()), attachments: Vec::new(), origin: None, summary: None, detail: Vec::new() }
+    }
+
+    /// Says that somebody outside wrote the text; a model is then told that it is data and no instruction.
+    #[must_use]
+    pub fn from_outside(mut self, origin: impl Into<String>) -> Self {
+        self.origin = Some(origin.into());
+        self
     }
 
     /// Adds the lines that a person sees below the call.
@@ -87,6 +96,9 @@ pub enum StopTurn {
     /// The person asked to stop.
     #[error("stopped by the user")]
     Cancelled,
+    /// The same call was made again and again to no avail; the text names it.
+    #[error("{0}")]
+    Repetition(String),
     /// The runtime cannot go on; the text says why.
     #[error("{0}")]
     Broken(String),

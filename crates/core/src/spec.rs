@@ -1,5 +1,7 @@
 //! What others need to know about a tool without running it.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -46,6 +48,11 @@ pub struct ToolSpec {
     pub requires_programs: Vec<String>,
     /// Whether Tool Search may leave it out of the first list.
     pub deferrable: bool,
+    /// Whether its answers may hold text that somebody outside wrote: a web page, another server. Such text is marked as
+    /// data before a model reads it. A tool that only knows afterwards says so with [`crate::ToolOutput::from_outside`].
+    pub outside: bool,
+    /// After this time a call is dropped; `None`: the dispatcher's own limit.
+    pub deadline: Option<Duration>,
     /// A result above this many characters is stored beside the conversation and shown as a preview; `None`: never.
     pub max_result_chars: Option<usize>,
 }
@@ -67,6 +74,8 @@ impl ToolSpec {
             requires_env: Vec::new(),
             requires_programs: Vec::new(),
             deferrable: false,
+            outside: false,
+            deadline: None,
             max_result_chars: Some(Self::DEFAULT_MAX_RESULT_CHARS),
         }
     }

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Asker, CancellationToken, Environment, JsonMap, Todos, ToolResult, ToolSpec, Touches};
+use serde_json::Value;
+
+use crate::{Asker, CancellationToken, Check, Edit, Environment, JsonMap, Todos, ToolResult, ToolSpec, Touches};
 
 /// Something a model can call. It answers three questions and does one thing.
 #[async_trait]
@@ -18,15 +20,22 @@ pub trait Tool: Send + Sync {
     /// The static facts.
     fn spec(&self) -> &ToolSpec;
 
-    /// Is it usable here, and if not, why and what fixes it?
-    fn availability(&self) -> Availability {
-        Availability::Available
+    /// Is it usable here, beyond the variables and programs that its facts name? `None`: nothing more is needed.
+    fn check(&self) -> Option<&Check> {
+        None
     }
 
     /// How should the description read, given which other tools the model can see?
     fn describe(&self, visible: &dyn Fn(&str) -> bool) -> Cow<'_, str> {
         let _ = visible;
         Cow::Borrowed(&self.spec().description)
+    }
+
+    /// How should the arguments be described, given which other tools the model can see? Calls are validated against
+    /// the schema of [`Tool::spec`], so this one may only be narrower, or say more.
+    fn parameters(&self, visible: &dyn Fn(&str) -> bool) -> Cow<'_, Value> {
+        let _ = visible;
+        Cow::Borrowed(&self.spec().parameters)
     }
 
     /// What would this call do? `arguments` have passed the schema; no I/O happens here.
@@ -41,6 +50,13 @@ pub trait Tool: Send + Sync {
     fn headline(&self, arguments: &JsonMap) -> String {
         let first = arguments.values().next();
         first.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).unwrap_or_default()
+    }
+
+    /// Every file that the call would change, with its text before and after, for an editor that shows them. Reads, and
+    /// changes nothing. `Err` says why the change cannot be shown.
+    async fn edits(&self, arguments: &JsonMap, cx: &ToolCx) -> Result<Vec<Edit>, String> {
+        let _ = (arguments, cx);
+        Err(format!("{} cannot show its changes", self.spec().name))
     }
 
     /// Does it. `arguments` have passed the schema. The future may be dropped at any await point.
@@ -63,20 +79,6 @@ pub enum Expected {
     Fields(&'static str),
     /// An error whose text contains this.
     Error(&'static str),
-}
-
-/// Whether a tool can be used here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Availability {
-    /// It can.
-    Available,
-    /// It cannot.
-    Missing {
-        /// What is not there, for example `chromium not found`.
-        reason: String,
-        /// What to do about it, for example `apt install chromium`.
-        fix: String,
-    },
 }
 
 /// Something that yields tools: the built-ins, an MCP server, a plugin.

@@ -75,6 +75,15 @@ pub fn read(path: &Path, range: Range<u64>) -> Result<Vec<u8>, FileError> {
 
 /// See [`hermes_core::Environment::write`].
 pub fn write(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    write_new_with(path, bytes, 0o666)
+}
+
+/// The same for a file that only its owner may read. An existing file keeps its mode.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    write_new_with(path, bytes, 0o600)
+}
+
+fn write_new_with(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, FileError> {
     let target = real_path(path)?;
     let failed = |error: io::Error| io_trouble(path, &error);
     let old = match fs::metadata(&target) {
@@ -99,7 +108,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     let new_folders = NewFolders::make(folder).map_err(failed)?;
     let mut temporary = tempfile::Builder::new()
         .prefix(".hermes-")
-        .permissions(Permissions::from_mode(0o666))
+        .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder)
         .map_err(failed)?;
     temporary.write_all(bytes).map_err(failed)?;

@@ -197,7 +197,8 @@ impl Environment for LocalEnvironment {
 
     async fn write(&self, path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
         let bytes = bytes.to_vec();
-        files::blocking(path, move |path| files::write(path, &bytes)).await
+        let write = if path.starts_with(self.scratch.path()) { files::write_private } else { files::write };
+        files::blocking(path, move |path| write(path, &bytes)).await
     }
 
     async fn list(&self, path: &Path) -> Result<Vec<String>, FileError> {

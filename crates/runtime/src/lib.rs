@@ -13,17 +13,24 @@
 //! Start reading at [`dispatch::CHAIN`], then [`registry`] and [`definitions`].
 #![warn(missing_docs)]
 
+pub mod availability;
 pub mod definitions;
 pub mod dispatch;
+pub mod guardrails;
 pub mod names;
 pub mod parallel;
 pub mod plain_judge;
+pub mod profile;
 pub mod registry;
 pub mod task;
 pub mod toolset;
 
-pub use dispatch::{ApprovalMode, CallReport, Dispatcher, Observer, Scope, Silent, Status};
+pub use availability::Checks;
+pub use definitions::{Definitions, Shown, Wanted};
+pub use dispatch::{ApprovalMode, Budget, CallReport, Change, Dispatcher, Hooks, Observer, Scope, Silent, Status};
+pub use guardrails::Guardrails;
 pub use plain_judge::PlainJudge;
-pub use registry::{NameTaken, Registry, Snapshot};
+pub use profile::{Profile, Stripped};
+pub use registry::{Covered, OfferRefused, Owner, OwnerKind, Registry, Snapshot};
 pub use task::Task;
-pub use toolset::{Selection, UnknownToolset};
+pub use toolset::{CustomToolset, Resolved, Selection, UnknownToolset, Verdict};

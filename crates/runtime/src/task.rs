@@ -3,9 +3,13 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{Asker, CancellationToken, Environment, Limits, Scratch, Todos, ToolCx};
+use hermes_core::{Asker, CancellationToken, EditReviewer, Environment, Limits, Scratch, Todos, ToolCx};
+
+use crate::dispatch::Budget;
+use crate::guardrails::{self, Guardrails};
 
 /// What the calls of one task share.
 pub struct Task {
@@ -17,11 +21,22 @@ pub struct Task {
     pub todos: Option<Arc<dyn Todos>>,
     /// How much tools may show and how long they may take.
     pub limits: Limits,
+    /// How long results may be that a model reads.
+    pub budget: Budget,
+    /// The brakes against repetition; `None` for a program that may repeat itself as it likes.
+    pub guardrails: Option<Guardrails>,
+    /// The editor whose user looks at every change of a file, when one drives the task.
+    pub reviewer: Option<Arc<dyn EditReviewer>>,
+    /// What hooks are told the conversation is called.
+    pub id: String,
     /// The session's directory when the task began.
     root: PathBuf,
     scratch: Arc<Scratch>,
     approved: Mutex<HashSet<Vec<u8>>>,
     result_names: Mutex<HashSet<String>>,
+    stored_outside: AtomicBool,
+    turn: AtomicU64,
+    repetition: Mutex<guardrails::Turn>,
 }
 
 impl Task {
@@ -33,9 +48,16 @@ impl Task {
             asker: None,
             todos: None,
             limits: Limits::default(),
+            budget: Budget::default(),
+            guardrails: None,
+            reviewer: None,
+            id: "default".into(),
             scratch: Arc::default(),
             approved: Mutex::default(),
             result_names: Mutex::default(),
+            stored_outside: AtomicBool::new(false),
+            turn: AtomicU64::new(0),
+            repetition: Mutex::default(),
         }
     }
 
@@ -60,6 +82,52 @@ impl Task {
         self
     }
 
+    /// Sets how long results may be.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Puts on the brakes against repetition.
+    #[must_use]
+    pub fn with_guardrails(mut self, guardrails: Guardrails) -> Self {
+        self.guardrails = Some(guardrails);
+        self
+    }
+
+    /// Adds the editor that shows every change of a file.
+    #[must_use]
+    pub fn with_reviewer(mut self, reviewer: Arc<dyn EditReviewer>) -> Self {
+        self.reviewer = Some(reviewer);
+        self
+    }
+
+    /// A new message of the person: what was repeated before it is forgotten.
+    pub fn begin_turn(&self) {
+        self.turn.fetch_add(1, Ordering::Relaxed);
+        *self.repetition() = guardrails::Turn::default();
+    }
+
+    /// Counts the messages of the person.
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Relaxed)
+    }
+
+    /// From now on there are stored results whose text came from outside.
+    pub(crate) fn has_stored_outside(&self) {
+        self.stored_outside.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there are.
+    pub(crate) fn stores_outside(&self) -> bool {
+        self.stored_outside.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn repetition(&self) -> MutexGuard<'_, guardrails::Turn> {
+        self.repetition.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The session's directory when the task began; the session may have moved since.
     pub fn root(&self) -> &Path {
         &self.root
@@ -78,16 +146,16 @@ impl Task {
         }
     }
 
-    /// A file name for the stored result of a call, used for no other result of this task.
-    pub(crate) fn result_name(&self, call_id: &str) -> String {
+    /// A file name for the stored result of a call, used for no other result of this task. `suffix` is its end.
+    pub(crate) fn result_name(&self, call_id: &str, suffix: &str) -> String {
         let fits = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let base: String = call_id.chars().map(fits).take(80).collect();
         let mut used = self.result_names.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut name = format!("{base}.txt");
+        let mut name = format!("{base}{suffix}");
         let mut n = 1;
         while !used.insert(name.clone()) {
             n += 1;
-            name = format!("{base}-{n}.txt");
+            name = format!("{base}-{n}{suffix}");
         }
         name
     }

@@ -140,7 +140,7 @@ async fn a_panic_over_the_headline_costs_the_headline_and_not_the_answer() {
     let tongue = Arc::new(Tongue(FakeTool::new("tongue").spec().clone()));
     let mut setting = Setting::new([&fine()]);
     setting.visible.insert(tongue.spec().name.clone());
-    register(&setting.registry, "tongue", vec![tongue]).unwrap();
+    register(&setting.registry, "tongue", vec![tongue]);
     let report = setting.call("tongue", json!({})).await;
     assert_eq!((report.status, report.text.as_str()), (Status::Ok, r#"{"done":true}"#));
     assert_eq!(report.headline, "");

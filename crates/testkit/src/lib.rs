@@ -19,12 +19,14 @@ pub mod environment;
 pub mod home;
 pub mod model_server;
 pub mod person;
+pub mod surroundings;
 pub mod tools;
 
 pub use environment::{FakeEnvironment, exited};
 pub use home::TempHome;
 pub use model_server::{Call, ModelServer, Reply, Request, unused_base_url};
 pub use person::ScriptedPerson;
+pub use surroundings::FakeSurroundings;
 pub use tools::{FakeCall, FakeTool};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -3,6 +3,7 @@
 //! The tricky idea is [`FakeTool::wait_for_others`]: two calls that both need the other to have started can only end
 //! if they really ran side by side. That proves an overlap without looking at a clock.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::sync::Mutex;
@@ -10,19 +11,26 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use futures::future::{BoxFuture, FutureExt};
-use hermes_core::{Availability, Effect, JsonMap, Tool, ToolCx, ToolError, ToolName, ToolResult, ToolSpec, Touches};
+use hermes_core::{
+    Availability, Check, Edit, Effect, JsonMap, Tool, ToolCx, ToolError, ToolName, ToolResult, ToolSpec, Touches,
+};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use crate::{PATIENCE, lock};
 
 type Run = Box<dyn Fn(JsonMap, ToolCx) -> BoxFuture<'static, ToolResult> + Send + Sync>;
+type Describe = Box<dyn Fn(&dyn Fn(&str) -> bool) -> String + Send + Sync>;
+type Narrow = Box<dyn Fn(&dyn Fn(&str) -> bool) -> Value + Send + Sync>;
 type Reach = Box<dyn Fn(&JsonMap, &ToolCx) -> Touches + Send + Sync>;
 
 /// A tool that answers as told and keeps its calls. Share it as `Arc<FakeTool>` to look at it after the run.
 pub struct FakeTool {
     spec: ToolSpec,
-    availability: Availability,
+    check: Option<Check>,
+    describe: Option<Describe>,
+    narrow: Option<Narrow>,
+    edits: Vec<Edit>,
     run: Run,
     touches: Reach,
     barrier: Option<Barrier>,
@@ -62,7 +70,10 @@ impl FakeTool {
         let spec = ToolSpec { toolset: "test".into(), emoji: "🧪".into(), description, ..spec };
         Self {
             spec,
-            availability: Availability::Available,
+            check: None,
+            describe: None,
+            narrow: None,
+            edits: Vec::new(),
             run: Box::new(|_, _| std::future::ready(Ok(json!({ "ok": true }).into())).boxed()),
             touches: Box::new(|_, _| Touches::nothing()),
             barrier: None,
@@ -105,10 +116,38 @@ impl FakeTool {
         self
     }
 
-    /// Sets whether it is usable here.
+    /// Sets whether it is usable here, once and for all.
     #[must_use]
-    pub fn with_availability(mut self, availability: Availability) -> Self {
-        self.availability = availability;
+    pub fn with_availability(self, availability: Availability) -> Self {
+        let id = format!("test:{}", self.spec.name);
+        self.with_check(Check::quick(&id, move || availability.clone()))
+    }
+
+    /// Sets who is asked whether it is usable here.
+    #[must_use]
+    pub fn with_check(mut self, check: Check) -> Self {
+        self.check = Some(check);
+        self
+    }
+
+    /// Describes itself by what else is visible.
+    #[must_use]
+    pub fn describing(mut self, describe: impl Fn(&dyn Fn(&str) -> bool) -> String + Send + Sync + 'static) -> Self {
+        self.describe = Some(Box::new(describe));
+        self
+    }
+
+    /// Shows arguments that depend on what else is visible.
+    #[must_use]
+    pub fn showing(mut self, narrow: impl Fn(&dyn Fn(&str) -> bool) -> Value + Send + Sync + 'static) -> Self {
+        self.narrow = Some(Box::new(narrow));
+        self
+    }
+
+    /// Tells an editor that it would make these changes.
+    #[must_use]
+    pub fn editing(mut self, edits: Vec<Edit>) -> Self {
+        self.edits = edits;
         self
     }
 
@@ -176,8 +215,20 @@ impl Tool for FakeTool {
         &self.spec
     }
 
-    fn availability(&self) -> Availability {
-        self.availability.clone()
+    fn check(&self) -> Option<&Check> {
+        self.check.as_ref()
+    }
+
+    fn describe(&self, visible: &dyn Fn(&str) -> bool) -> Cow<'_, str> {
+        self.describe.as_ref().map_or(Cow::Borrowed(&self.spec.description), |describe| describe(visible).into())
+    }
+
+    fn parameters(&self, visible: &dyn Fn(&str) -> bool) -> Cow<'_, Value> {
+        self.narrow.as_ref().map_or(Cow::Borrowed(&self.spec.parameters), |narrow| Cow::Owned(narrow(visible)))
+    }
+
+    async fn edits(&self, _: &JsonMap, _: &ToolCx) -> Result<Vec<Edit>, String> {
+        if self.edits.is_empty() { Err("there is nothing to show".into()) } else { Ok(self.edits.clone()) }
     }
 
     fn touches(&self, arguments: &JsonMap, cx: &ToolCx) -> Touches {

@@ -23,7 +23,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
 
     let registry = Arc::new(Registry::new());
-    registry.register(&hermes_tools::Builtins).unwrap();
+    registry.built_in(&hermes_tools::Builtins).unwrap();
     let visible: BTreeSet<_> = registry.snapshot().entries().map(|entry| entry.tool.spec().name.clone()).collect();
     let dispatcher = Dispatcher::new(registry, Arc::new(PlainJudge));
     let environment = LocalEnvironment::new(folder.path(), folder.path(), std::env::vars_os(), &[]).unwrap();

@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use hermes_agent::chat_completions::Transport;
 use hermes_agent::{Agent, ChatCompletions, Event, HttpTransport, Listener, Retry, Setup, TodoList, TurnEnd};
-use hermes_core::{Asker, CancellationToken, Environment as _, Message, ModelError, Tool, ToolName, ToolSource};
+use hermes_core::{Asker, CancellationToken, Environment as _, Message, ModelError, Tool};
 use hermes_exec::LocalEnvironment;
-use hermes_runtime::{ApprovalMode, Dispatcher, PlainJudge, Registry, Status, Task, definitions};
-use hermes_testkit::{FakeTool, ModelServer, TempHome};
+use hermes_runtime::{
+    ApprovalMode, Checks, Definitions, Dispatcher, OwnerKind, PlainJudge, Profile, Registry, Selection, Status, Task, Wanted,
+};
+use hermes_testkit::{FakeSurroundings, FakeTool, ModelServer, TempHome};
 use hermes_tools::Builtins;
 use serde_json::Value;
 
@@ -106,23 +108,12 @@ impl Plan {
 
     /// Starts the session over any transport.
     pub(crate) fn over(self, transport: impl Transport + 'static) -> Session {
-        struct Extra(Vec<Arc<dyn Tool>>);
-
-        impl ToolSource for Extra {
-            fn name(&self) -> &'static str {
-                "extra"
-            }
-
-            fn tools(&self) -> Vec<Arc<dyn Tool>> {
-                self.0.clone()
-            }
-        }
-
         let registry = Arc::new(Registry::new());
-        registry.register(&Builtins).unwrap();
-        registry.register(&Extra(self.tools)).unwrap();
-        let snapshot = registry.snapshot();
-        let visible: BTreeSet<ToolName> = snapshot.entries().map(|entry| entry.tool.spec().name.clone()).collect();
+        registry.built_in(&Builtins).unwrap();
+        let extra = registry.owner(OwnerKind::Plugin, "extra", true);
+        registry.offer(&extra, self.tools).unwrap();
+        let definitions = Definitions::new(Arc::clone(&registry), Checks::new(Arc::new(FakeSurroundings::complete())));
+        let selection = Selection::exactly(&["all"]);
 
         let (work, user_home) = (self.home.work(), self.home.user_home());
         let environment = LocalEnvironment::new(&work, &user_home, std::env::vars_os(), &[]).unwrap();
@@ -137,12 +128,13 @@ impl Plan {
             model: Arc::new(model),
             dispatcher: Arc::new(Dispatcher::new(registry, Arc::new(PlainJudge))),
             task,
-            definitions: definitions::build(&snapshot, &visible),
-            visible,
+            definitions: Arc::new(definitions),
+            wanted: Arc::new(Wanted::new(selection, Profile::OpenAiChat)),
             approve: self.approve,
             max_requests: self.max_requests,
             system_prompt: SYSTEM.into(),
-        });
+        })
+        .unwrap();
         Session { agent, home: self.home, store, heard: self.heard }
     }
 }
@@ -263,6 +255,7 @@ pub(crate) enum Moment {
     Replied,
     Started(String),
     Finished(String, Status),
+    Warned(String),
     BudgetSpent(u32),
 }
 
@@ -319,6 +312,7 @@ impl Listener for Heard {
             Event::Replied { .. } => Moment::Replied,
             Event::CallStarted(call) => Moment::Started(call.id.clone()),
             Event::CallFinished(report) => Moment::Finished(report.id.clone(), report.status),
+            Event::Warned { message, .. } => Moment::Warned(message.into()),
             Event::BudgetSpent { of } => Moment::BudgetSpent(of),
         });
     }

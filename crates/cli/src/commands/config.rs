@@ -32,7 +32,7 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
             let value = key.check(&given(key, &value)).map_err(Failure::usage)?;
             // A file that is broken elsewhere is not touched.
             Config::load_and_warn(world)?;
-            known_toolsets(key, &value)?;
+            known_toolsets(world, key, &value)?;
             let path = config::path(world);
             edit::set(&path, key.path, &value)?;
             let value = if key.kind == Kind::Secret { json!("(not shown)") } else { value };
@@ -59,13 +59,13 @@ fn shown(config: &Config, key: &Key) -> Value {
 }
 
 /// A toolset that does not exist would stop every later command.
-fn known_toolsets(key: &Key, value: &Value) -> Result<(), Failure> {
+fn known_toolsets(world: &World, key: &Key, value: &Value) -> Result<(), Failure> {
     if !matches!(key.path, "toolsets" | "agent.disabled_toolsets") {
         return Ok(());
     }
-    let names = value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-    let selection = Selection { toolsets: Some(names), ..Selection::default() };
-    selection.resolve(&session::registry()?.snapshot())?;
+    let names: Vec<&str> = value.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let definitions = session::definitions(world, &Config::load(world)?)?;
+    Selection::exactly(&names).resolve(&definitions.registry().snapshot(), definitions.checks())?;
     Ok(())
 }
 
@@ -95,7 +95,7 @@ fn given(key: &Key, typed: &str) -> Value {
             Err(_) => typed.split(',').map(str::trim).filter(|item| !item.is_empty()).collect(),
         },
         Kind::Number => typed.parse::<f64>().map_or_else(|_| json!(typed), |number| json!(number)),
-        Kind::Flag | Kind::Whole(..) => serde_json::from_str(typed).unwrap_or_else(|_| json!(typed)),
+        Kind::Flag | Kind::Whole(..) | Kind::Lists | Kind::Toolsets => serde_json::from_str(typed).unwrap_or_else(|_| json!(typed)),
     }
 }
 

@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Availability, CancellationToken, Command, plural};
+use hermes_core::{CancellationToken, Command, plural};
+use hermes_runtime::Verdict;
 use serde_json::json;
 
 use crate::args::JsonArg;
@@ -36,7 +37,7 @@ pub(crate) async fn run(world: &World, args: JsonArg) -> Result<Exit, Failure> {
     let broken = findings.iter().any(|finding| finding.what == "config" && finding.mark == Mark::Error);
     findings.push(model(world, &config, broken).await);
     findings.push(shell(world, &config).await);
-    findings.push(tools(&config)?);
+    findings.push(tools(world, &config)?);
     let count = |mark| findings.iter().filter(|finding| finding.mark == mark).count();
     let (errors, warnings) = (count(Mark::Error), count(Mark::Warning));
     let exit = if errors > 0 { Exit::Failed } else { Exit::Done };
@@ -158,25 +159,31 @@ async fn shell(world: &World, config: &Config) -> Finding {
     }
 }
 
-fn tools(config: &Config) -> Result<Finding, Failure> {
-    let snapshot = session::registry()?.snapshot();
-    let selection = session::selection(config, "hermes-cli", None, None);
-    if let Err(failure) = session::visible(config, &selection, &snapshot) {
-        return Ok(Finding { mark: Mark::Error, what: "tools", says: failure.message });
-    }
-    let missing: Vec<String> = snapshot
-        .entries()
-        .filter_map(|entry| match entry.tool.availability() {
-            Availability::Available => None,
-            Availability::Missing { reason, fix } => Some(format!("{}: {reason} ({fix})", entry.tool.spec().name)),
-        })
-        .collect();
-    let total = snapshot.entries().count();
-    let mark = if missing.is_empty() { Mark::Fine } else { Mark::Warning };
-    let says = if missing.is_empty() {
-        format!("all {total} usable")
-    } else {
-        format!("{} of {total} usable; {}", total - missing.len(), missing.join("; "))
+/// What is switched on and cannot be used. What is switched off needs nothing and is no trouble.
+fn tools(world: &World, config: &Config) -> Result<Finding, Failure> {
+    let finding = |mark, says| Ok(Finding { mark, what: "tools", says });
+    let definitions = match session::definitions(world, config) {
+        Ok(definitions) => definitions,
+        Err(failure) => return finding(Mark::Error, failure.message),
     };
-    Ok(Finding { mark, what: "tools", says })
+    let snapshot = definitions.registry().snapshot();
+    // Here somebody waits for the truth.
+    definitions.checks().settle(&snapshot, Duration::from_secs(10));
+    let selection = session::selection(config, "hermes-cli", None, None);
+    let resolved = match selection.resolve(&snapshot, definitions.checks()) {
+        Ok(resolved) => resolved,
+        Err(error) => return finding(Mark::Error, session::unknown(config, error).message),
+    };
+    let mut trouble: Vec<String> = resolved.notes.clone();
+    trouble.extend(resolved.verdicts.iter().filter_map(|(name, verdict)| match verdict {
+        Verdict::Missing { reason, fix, .. } => Some(format!("{name}: {reason} ({fix})")),
+        _ => None,
+    }));
+    let off = resolved.verdicts.values().filter(|verdict| matches!(verdict, Verdict::Removed(_) | Verdict::NotSelected));
+    let off = match off.count() {
+        0 => String::new(),
+        off => format!(", {off} switched off"),
+    };
+    let counts = format!("{} of {} usable{off}", resolved.tools.len(), snapshot.entries().count());
+    if trouble.is_empty() { finding(Mark::Fine, counts) } else { finding(Mark::Warning, format!("{counts}; {}", trouble.join("; "))) }
 }

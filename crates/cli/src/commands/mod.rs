@@ -6,4 +6,5 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod run;
 pub(crate) mod tools;
+pub(crate) mod toolsets;
 pub(crate) mod tour;

@@ -30,11 +30,26 @@ pub(crate) fn set(path: &Path, dotted: &str, value: &Value) -> Result<(), Failur
         read => read.map_err(|error| trouble("read", &error))?,
     };
     let new = changed(&old, dotted, value).map_err(|why| trouble("change", &why))?;
+    if new == old {
+        return Ok(());
+    }
+    if !old.is_empty() {
+        // What is replaced was good enough to be read a moment ago; it stays beside the new one.
+        files::write_private(&last_good(path), old.as_bytes())
+            .map_err(|error| Failure::new(format!("cannot keep a copy of the old file: {error}")))?;
+    }
     // A new file is private from its first moment on, because it may hold a key.
     let private = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
     private.map_err(|error| trouble("write", &error))?;
     files::write(path, new.as_bytes()).map_err(|error| Failure::new(format!("cannot write {error}")))?;
     Ok(())
+}
+
+/// Where the file is kept as it was before the last change: `config.yaml.last-good`.
+pub(crate) fn last_good(path: &Path) -> std::path::PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".last-good");
+    path.with_file_name(name)
 }
 
 /// Makes a folder that only its owner can look into, if it is not there yet.
@@ -56,7 +71,6 @@ fn changed(old: &str, dotted: &str, value: &Value) -> Result<String, String> {
         let gap = if rest.is_empty() || rest.ends_with('\n') { "" } else { "\n" };
         return changed(&format!("{rest}{gap}model:\n  default: {}\n", Value::String(name)), dotted, value);
     }
-    let section = dotted.split_once('.');
     let file = YamlFile::from_str(old).map_err(|error| error.to_string())?;
     let new = match file.document().filter(|document| document.as_mapping().is_some()) {
         Some(document) => {
@@ -78,10 +92,9 @@ fn changed(old: &str, dotted: &str, value: &Value) -> Result<String, String> {
         // Nothing but comments so far: the first key goes below them.
         None => {
             let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
-            match section {
-                Some((section, key)) => format!("{old}{gap}{section}:\n  {key}: {value}\n"),
-                None => format!("{old}{gap}{dotted}: {value}\n"),
-            }
+            let sections = dotted.split('.').enumerate();
+            let path = sections.map(|(depth, key)| format!("{}{key}:", "  ".repeat(depth)));
+            format!("{old}{gap}{} {value}\n", path.collect::<Vec<_>>().join("\n"))
         }
     };
     let written = read(&new, dotted)?;
@@ -131,6 +144,8 @@ mod tests {
                 ("agent.max_turns", json!(7)),
                 ("model.stream", json!(false)),
                 ("agent.api_retry_base_seconds", json!(0.5)),
+                ("tool_loop_guardrails.warn_after.exact_failure", json!(3)),
+                ("platform_toolsets.cli", json!(["hermes-cli", "-web", "- x: y"])),
                 ("toolsets", json!(["file", "no"])),
                 ("agent.disabled_toolsets", json!(["terminal"])),
             ] {

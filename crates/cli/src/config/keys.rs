@@ -35,6 +35,10 @@ pub(crate) enum Kind {
     Number,
     /// A list of texts.
     List,
+    /// A list of texts for each name.
+    Lists,
+    /// Toolsets by name: what each is for, its tools, what it includes.
+    Toolsets,
 }
 
 /// Sorted by name within each section.
@@ -43,6 +47,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("agent.api_retry_base_seconds", Kind::Number, "2", "wait before the second attempt; it doubles"),
     key("agent.disabled_toolsets", Kind::List, "[]", "toolsets that are off, whatever else is said"),
     key("agent.max_turns", Kind::Whole(1, 1_000_000), "90", "requests that one turn may make"),
+    key("custom_toolsets", Kind::Toolsets, "{}", "toolsets of your own: NAME: {description, tools, includes}"),
     key("model.api_key", Kind::Secret, "\"\"", "key for model.base_url; ${NAME} takes it from the environment"),
     key(
         "model.base_url",
@@ -50,6 +55,7 @@ pub(crate) const KEYS: &[Key] = &[
         "\"\"",
         "endpoint that speaks Chat Completions, for example http://127.0.0.1:11434/v1",
     ),
+    key("model.context_length", Kind::Whole(0, 100_000_000), "0", "the model's window in tokens; 0 if it is not known"),
     key("model.default", Kind::Text, "\"\"", "name of the model, or script:FILE"),
     key(
         "model.max_tokens",
@@ -65,6 +71,13 @@ pub(crate) const KEYS: &[Key] = &[
         "openrouter, openai or custom; found out from the rest if empty",
     ),
     key("model.stream", Kind::Flag, "true", "ask for answers piece by piece"),
+    key(
+        "model.tool_profile",
+        Kind::OneOf(&["", "auto", "openai", "local"]),
+        "\"\"",
+        "how tools are described: openai, or local for servers that make grammars of schemas; found out if empty",
+    ),
+    key("platform_toolsets", Kind::Lists, "{}", "what is on for one surface: cli: [hermes-cli, -web, spotify]"),
     key("terminal.backend", Kind::OneOf(&["local"]), "\"local\"", "where commands run"),
     key("terminal.cwd", Kind::Text, "\".\"", "where sessions start"),
     key(
@@ -74,6 +87,14 @@ pub(crate) const KEYS: &[Key] = &[
         "environment variables that commands may see besides the safe ones",
     ),
     key("terminal.timeout", Kind::Whole(1, 600), "180", "seconds a command may take if the call does not say"),
+    key("tool_loop_guardrails.hard_stop_after.exact_failure", Kind::Whole(1, 1000), "5", "failures of one call before it is not run any more"),
+    key("tool_loop_guardrails.hard_stop_after.idempotent_no_progress", Kind::Whole(1, 1000), "5", "equal results of one call before it is not run any more"),
+    key("tool_loop_guardrails.hard_stop_after.same_tool_failure", Kind::Whole(1, 1000), "8", "failures of one tool before the turn ends"),
+    key("tool_loop_guardrails.hard_stop_enabled", Kind::Flag, "true", "whether calls that go round in circles are stopped"),
+    key("tool_loop_guardrails.warn_after.exact_failure", Kind::Whole(1, 1000), "2", "failures of one call before the model is told"),
+    key("tool_loop_guardrails.warn_after.idempotent_no_progress", Kind::Whole(1, 1000), "2", "equal results of one call before the model is told"),
+    key("tool_loop_guardrails.warn_after.same_tool_failure", Kind::Whole(1, 1000), "3", "failures of one tool before the model is told"),
+    key("tool_loop_guardrails.warnings_enabled", Kind::Flag, "true", "whether the model is told that it goes round in circles"),
     key("tool_output.max_bytes", Kind::Whole(1, 10_000_000), "50000", "bytes of command output that are kept"),
     key("tool_output.max_line_length", Kind::Whole(1, 1_000_000), "2000", "characters of one line that are shown"),
     key("tool_output.max_lines", Kind::Whole(1, 1_000_000), "2000", "lines that one read shows at most"),
@@ -104,7 +125,6 @@ const ACCEPTED: &[&str] = &[
     "credential_pool_strategies",
     "cron",
     "curator",
-    "custom_toolsets",
     "delegation",
     "discord",
     "display",
@@ -122,10 +142,8 @@ const ACCEPTED: &[&str] = &[
     "mcp_servers",
     "memory",
     "model.api_mode",
-    "model.context_length",
     "personalities",
     "platform_hints",
-    "platform_toolsets",
     "platforms",
     "plugins",
     "prompt_caching",
@@ -156,7 +174,6 @@ const ACCEPTED: &[&str] = &[
     "terminal.ssh_port",
     "terminal.ssh_user",
     "timezone",
-    "tool_loop_guardrails",
     "tools",
     "tts",
     "video_gen",
@@ -257,15 +274,71 @@ impl Key {
             Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Number if value.as_f64().is_some_and(|n| n >= 0.0) => return Ok(value.clone()),
             Kind::Number => "a number of at least 0".to_owned(),
-            Kind::List => match value {
-                Value::String(one) if !one.trim_start().starts_with('[') => return Ok(json!([one])),
-                Value::Null => return Ok(json!([])),
-                Value::Array(items) if items.iter().all(Value::is_string) => return Ok(value.clone()),
-                _ => "a list of names".to_owned(),
+            Kind::List => match list(value) {
+                Some(items) => return Ok(items),
+                None => "a list of names".to_owned(),
+            },
+            Kind::Lists => match value {
+                Value::Null => return Ok(json!({})),
+                Value::Object(map) => match map.iter().find(|(_, value)| list(value).is_none()) {
+                    None => {
+                        let lists = map.iter().map(|(name, value)| (name.clone(), list(value).unwrap_or_default()));
+                        return Ok(Value::Object(lists.collect()));
+                    }
+                    Some((name, value)) => {
+                        return Err(format!("{}.{name} must be a list of names, not {value}", self.path));
+                    }
+                },
+                _ => "keys with lists of names, for example cli: [hermes-cli, -web]".to_owned(),
+            },
+            Kind::Toolsets => match value {
+                Value::Null => return Ok(json!({})),
+                Value::Object(sets) => {
+                    let sets = sets.iter().map(|(name, set)| Ok((name.clone(), toolset(self.path, name, set)?)));
+                    return Ok(Value::Object(sets.collect::<Result<_, String>>()?));
+                }
+                _ => "toolsets by name, for example mine: {tools: [read_file], includes: [web]}".to_owned(),
             },
         };
         Err(format!("{} must be {wanted}, not {value}", self.path))
     }
+}
+
+/// A list of names. A list that was saved as a text (`"[a, b]"`, `"a, b"`) is one too: a restriction that somebody set
+/// must not be lost to a pair of quotes.
+fn list(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null => Some(json!([])),
+        Value::Array(items) if items.iter().all(Value::is_string) => Some(value.clone()),
+        Value::String(text) if text.trim_start().starts_with('[') => {
+            serde_saphyr::from_str::<Vec<String>>(text).ok().map(|items| json!(items))
+        }
+        Value::String(text) => {
+            Some(text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect())
+        }
+        _ => None,
+    }
+}
+
+/// One toolset of the user's own.
+fn toolset(path: &str, name: &str, value: &Value) -> Result<Value, String> {
+    let Value::Object(fields) = value else {
+        return Err(format!("{path}.{name} must hold description, tools and includes, not {value}"));
+    };
+    for (field, value) in fields {
+        let fits = match field.as_str() {
+            "description" => value.is_string(),
+            "tools" | "includes" => list(value).is_some(),
+            _ => return Err(format!("{path}.{name} has no \"{field}\"; it takes description, tools and includes")),
+        };
+        if !fits {
+            let wanted = if field == "description" { "a text" } else { "a list of names" };
+            return Err(format!("{path}.{name}.{field} must be {wanted}, not {value}"));
+        }
+    }
+    let names = |field| fields.get(field).and_then(list).unwrap_or_else(|| json!([]));
+    let about = fields.get("description").cloned().unwrap_or_else(|| json!(""));
+    Ok(json!({ "description": about, "tools": names("tools"), "includes": names("includes") }))
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_core::Limits;
+use hermes_runtime::guardrails::Thresholds;
+use hermes_runtime::{CustomToolset, Guardrails};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
@@ -93,12 +95,23 @@ impl Config {
                 self.values.insert("model.default", Value::String(name.clone()));
                 Ok(())
             }
+            // So is `toolsets: {NAME: {…}}`: not which are on, but what they are.
+            (Standing::Ours, Node::Map(_)) if dotted == "toolsets" => {
+                let sets = entry.value.to_json();
+                let Some(key) = keys::find("custom_toolsets") else { return Ok(()) };
+                let sets = key.check(&sets).map_err(|why| trouble(entry.line, &why))?;
+                self.values.insert(key.path, sets);
+                Ok(())
+            }
             (Standing::Section, _) => {
                 Err(trouble(entry.line, &format!("{dotted} must hold keys, for example {}", example(dotted))))
             }
             (Standing::Ours, value) => {
                 let Some(key) = keys::find(dotted) else { return Ok(()) };
                 let value = with_variables(value.to_json(), variable);
+                if key.kind == Kind::List && value.as_str().is_some_and(|text| text.contains([',', '['])) {
+                    self.warnings.push(trouble(entry.line, &format!("{dotted} is a text; it is read as a list")).message);
+                }
                 let value = key.check(&value).map_err(|why| trouble(entry.line, &why))?;
                 match value {
                     Value::String(text) if key.kind == Kind::Secret => {
@@ -160,6 +173,49 @@ impl Config {
 
     pub(crate) fn list(&self, path: &str) -> Vec<String> {
         self.value(path).as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// What the user chose for the surface called `key`; `None` if they chose nothing.
+    pub(crate) fn platform_toolsets(&self, key: &str) -> Option<Vec<String>> {
+        let lists = self.value("platform_toolsets");
+        let list = lists.get(key)?.as_array()?;
+        Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+
+    /// The user's own toolsets, by name.
+    pub(crate) fn custom_toolsets(&self) -> Vec<(String, CustomToolset)> {
+        let names = |set: &Value, field: &str| -> Vec<String> {
+            let names = set[field].as_array().into_iter().flatten();
+            names.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let sets = self.value("custom_toolsets");
+        let sets = sets.as_object().into_iter().flatten();
+        sets.map(|(name, set)| {
+            let about = set["description"].as_str().unwrap_or_default().to_owned();
+            (name.clone(), CustomToolset { about, tools: names(set, "tools"), includes: names(set, "includes") })
+        })
+        .collect()
+    }
+
+    /// The model's window in tokens, if somebody said.
+    pub(crate) fn context_length(&self) -> Option<u64> {
+        Some(self.whole("model.context_length")).filter(|tokens| *tokens > 0)
+    }
+
+    /// The brakes against repetition.
+    pub(crate) fn guardrails(&self) -> Guardrails {
+        let count = |path: String| u32::try_from(self.whole(&path)).unwrap_or(u32::MAX);
+        let thresholds = |when: &str| Thresholds {
+            exact_failure: count(format!("tool_loop_guardrails.{when}.exact_failure")),
+            same_tool_failure: count(format!("tool_loop_guardrails.{when}.same_tool_failure")),
+            idempotent_no_progress: count(format!("tool_loop_guardrails.{when}.idempotent_no_progress")),
+        };
+        Guardrails {
+            warnings_enabled: self.flag("tool_loop_guardrails.warnings_enabled"),
+            hard_stop_enabled: self.flag("tool_loop_guardrails.hard_stop_enabled"),
+            warn_after: thresholds("warn_after"),
+            hard_stop_after: thresholds("hard_stop_after"),
+        }
     }
 
     /// What tools may show and how long they may take.

@@ -57,8 +57,12 @@ impl Listener for JsonEvents {
                 "id": report.id,
                 "name": report.name,
                 "status": report.status,
+                "coerced": report.changes,
                 "result": report.text,
                 "ms": millis(report.elapsed),
+            })),
+            Event::Warned { call, message } => emit(&json!({
+                "type": "warning", "id": call.map(|call| &call.id), "message": message,
             })),
             Event::BudgetSpent { of } => emit(&json!({ "type": "budget_spent", "of": of })),
         }

@@ -286,6 +286,11 @@ impl Listener for Screen {
                 let line = self.call_line(report);
                 self.print(&mut state, &line);
             }
+            Event::Warned { message, .. } => {
+                let mark = self.styled("33", "!");
+                let message = wrapped(&visible(message), self.columns(), 4);
+                self.print(&mut state, &format!("  {mark} {}\n", message.trim_start()));
+            }
             Event::BudgetSpent { of } => {
                 let mark = self.styled("33", "!");
                 self.print(

@@ -1,4 +1,4 @@
-//! Step 5: the judge looks at what the call would do, and where it says so, a person decides.
+//! Step: the judge looks at what the call would do, and where it says so, a person decides.
 //!
 //! Paths are resolved through links here, once, immediately before the call runs: a judgement made earlier in the turn
 //! could be about a different directory. A path that cannot be resolved asks.
@@ -30,25 +30,28 @@ impl Step for Approve {
         let task = call.scope.task;
         let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
         let mut facts = Vec::new();
-        let verdict = match resolved(task, &stated).await {
-            Ok((touches, root, cwd, scratch)) => {
-                facts = where_links_lead(&stated, &touches);
-                facts.extend(what_is_there(task, &touches.writes).await);
-                call.judge.judge(&JudgeRequest {
-                    spec,
-                    arguments: &call.arguments,
-                    touches: &touches,
-                    root: &root,
-                    cwd: &cwd,
-                    own_folders: &[scratch],
-                })
-            }
-            Err(why) => Verdict::Ask(Concern {
-                reason: format!("touches a path that cannot be resolved: {why}"),
-                note: Some(format!("this path cannot be resolved: {why}")),
-                scope: ApprovalScope { key: Vec::new(), words: "nothing more than this once".into() },
-            }),
+        let judged = |touches: &Touches, root: &Path, cwd: &Path, own_folders: &[PathBuf]| {
+            let arguments = &call.arguments;
+            call.judge.judge(&JudgeRequest { spec, arguments, touches, root, cwd, own_folders })
         };
+        let verdict = if stated == Touches::nothing() {
+            // There is no path to follow, so nobody has to wait for the disk.
+            judged(&stated, task.root(), &task.environment.cwd(), &[])
+        } else {
+            match resolved(task, &stated).await {
+                Ok((touches, root, cwd, scratch)) => {
+                    facts = where_links_lead(&stated, &touches);
+                    facts.extend(what_is_there(task, &touches.writes).await);
+                    judged(&touches, &root, &cwd, &[scratch])
+                }
+                Err(why) => Verdict::Ask(Concern {
+                    reason: format!("touches a path that cannot be resolved: {why}"),
+                    note: Some(format!("this path cannot be resolved: {why}")),
+                    scope: ApprovalScope { key: Vec::new(), words: "nothing more than this once".into() },
+                }),
+            }
+        };
+        let verdict = with_hooks(verdict, std::mem::take(&mut call.asks));
         let refusal = match verdict {
             Verdict::Allow => None,
             Verdict::Refuse(why) => Some(format!("{why}; nothing was run, and no approval can change that")),
@@ -67,6 +70,20 @@ impl Step for Approve {
             call.refuse(Status::Refused, error);
         }
     }
+}
+
+/// A hook that wants a person to decide makes a question of a yes; to a question of the judge it adds its reason, and the
+/// answer then covers this once, because nobody gave the two reasons a name in common.
+fn with_hooks(verdict: Verdict, asks: Vec<Concern>) -> Verdict {
+    asks.into_iter().fold(verdict, |verdict, ask| match verdict {
+        Verdict::Allow => Verdict::Ask(ask),
+        Verdict::Refuse(why) => Verdict::Refuse(why),
+        Verdict::Ask(concern) => Verdict::Ask(Concern {
+            reason: format!("{}, and {}", concern.reason, ask.reason),
+            note: [concern.note, ask.note].into_iter().flatten().reduce(|all, note| format!("{all}; {note}")),
+            scope: ApprovalScope { key: Vec::new(), words: "nothing more than this once".into() },
+        }),
+    })
 }
 
 /// `None` if the call may run, else why not.

@@ -12,6 +12,17 @@ use serde_json::{Number, Value};
 
 use super::{Call, Phase, Step};
 
+/// What coercion changed about a call.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Change {
+    /// Where, dotted.
+    pub field: String,
+    /// What was there.
+    pub from: Value,
+    /// What is there now; `None` if it was dropped.
+    pub to: Option<Value>,
+}
+
 #[derive(Debug)]
 pub(super) struct Coerce;
 
@@ -32,8 +43,8 @@ impl Step for Coerce {
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Fits `arguments` to `schema`, an object schema.
-fn arguments(arguments: &mut JsonMap, schema: &Value) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+pub(super) fn arguments(arguments: &mut JsonMap, schema: &Value) -> Vec<Change> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
@@ -48,6 +59,7 @@ fn arguments(arguments: &mut JsonMap, schema: &Value) {
             fit(value, property);
         }
     }
+    Vec::new()
 }
 
 fn is_off(value: &Value) -> bool {

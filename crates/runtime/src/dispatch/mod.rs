@@ -3,17 +3,32 @@
 //! [`CHAIN`] is the whole truth about what happens to a call and in which order; each step is a file of this folder.
 //! To change what happens to every call, change that list. There is no second way in: the agent loop, the command line
 //! and scripts all end in [`Dispatcher::call`].
+//!
+//! The order has two ideas. Whoever decides sees what will run: arguments are understood before anybody looks at them
+//! and are settled after the last look. And whatever happens, the way back is walked to its end: every call has one text
+//! for the model and one event for those who watch.
 
 mod approve;
-mod cap;
+mod budget;
+mod checkpoint;
+mod claim;
 mod coerce;
+mod edits;
+mod fence;
+mod guardrail;
+mod hooks;
+mod middleware;
 mod normalise;
 mod parse;
+mod record;
+mod redact;
+mod report;
 mod resolve_name;
 mod run;
+mod sanitise;
+mod transform;
 mod validate;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,14 +37,15 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures::FutureExt as _;
 use futures::future::join_all;
-use hermes_core::{
-    Attachment, CancellationToken, Effect, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolName, ToolOutput,
-};
-use serde::Serialize;
+use hermes_core::{CancellationToken, Concern, HookCall, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolOutput, ToolSpec};
 
+pub use self::budget::Budget;
+pub use self::coerce::Change;
+pub use self::report::{ApprovalMode, CallReport, Hooks, Observer, Scope, Silent, Status};
+pub use self::sanitise::clean_error;
+use self::report::Body;
+use crate::parallel::{Board, MOST_AT_ONCE};
 use crate::registry::{Entry, Registry, Snapshot};
-use crate::task::Task;
-use crate::{names, parallel};
 
 /// The life of a call, in order. A step of [`Phase::Before`] that answers ends the way to the tool; the steps of
 /// [`Phase::After`] see every call, also one that was refused or never made sense.
@@ -38,10 +54,22 @@ pub const CHAIN: &[&dyn Step] = &[
     &resolve_name::ResolveName,
     &coerce::Coerce,
     &validate::Validate,
+    &middleware::Middleware,
+    &claim::Claim,
+    &guardrail::Guardrail,
+    &hooks::PreHooks,
+    &edits::Edits,
     &approve::Approve,
+    &checkpoint::Checkpoint,
     &run::Run,
+    &sanitise::Sanitise,
     &normalise::Normalise,
-    &cap::Cap,
+    &guardrail::Repetition,
+    &transform::Transform,
+    &redact::Redact,
+    &budget::Cap,
+    &fence::Fence,
+    &record::Record,
 ];
 
 /// One link of the chain.
@@ -69,18 +97,36 @@ pub struct Call<'a> {
     pub(crate) request: &'a ToolCall,
     pub(crate) scope: &'a Scope<'a>,
     pub(crate) judge: &'a dyn Judge,
+    pub(crate) hooks: &'a Hooks,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) deadline: Duration,
+    /// Its place among the calls of the turn, if there are others.
+    pub(crate) place: Option<(&'a Board, usize)>,
+    /// Fires when no call of the turn that waits is to begin any more.
+    pub(crate) no_more: &'a CancellationToken,
+    /// When it entered the chain, or got its turn among other calls.
+    pub(crate) began: Instant,
     /// How long a person took to decide.
     pub(crate) waited: Duration,
+    /// The observer has heard of it.
+    pub(crate) announced: bool,
     /// The tool, once its name is resolved.
     pub(crate) entry: Option<Arc<Entry>>,
     /// The arguments as far as they are understood.
     pub(crate) arguments: JsonMap,
+    /// What was changed about them to fit the schema.
+    pub(crate) changes: Vec<Change>,
+    /// Why a hook wants a person to decide.
+    pub(crate) asks: Vec<Concern>,
     /// The answer, once there is one.
     pub(crate) outcome: Option<Outcome>,
+    /// What went wrong, before it was cleaned for the model.
+    pub(crate) raw_error: Option<String>,
     /// What the model reads, once the answer is normalised.
     pub(crate) text: String,
+    /// What the model is told behind the result.
+    pub(crate) hint: Option<String>,
+    pub(crate) body: Body,
 }
 
 /// An answer on its way back.
@@ -91,115 +137,31 @@ pub(crate) struct Outcome {
     pub(crate) stop: Option<StopTurn>,
 }
 
-/// How a call ended. Decided where it happens, never read from the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// The tool answered.
-    Ok,
-    /// The tool ran and reported an error.
-    Error,
-    /// No such tool; nothing ran.
-    UnknownTool,
-    /// The arguments were broken; nothing ran.
-    InvalidArguments,
-    /// It needed a yes and got none; nothing ran.
-    Refused,
-    /// It was stopped before it began; nothing ran.
-    NotStarted,
-    /// It was stopped while it ran; what it had done by then is unknown.
-    Interrupted,
-    /// It passed its deadline and was dropped; what it had done by then is unknown.
-    TimedOut,
-}
-
-/// Everything there is to say about a finished call.
-#[derive(Clone, Debug)]
-pub struct CallReport {
-    /// Pairs it with its call.
-    pub id: String,
-    /// The tool's real name; the name as written where there is no such tool.
-    pub name: String,
-    /// How it ended.
-    pub status: Status,
-    /// What the model reads.
-    pub text: String,
-    /// What travels beside the text.
-    pub attachments: Vec<Attachment>,
-    /// The call in a few words, for people.
-    pub headline: String,
-    /// The result in a few words, for people.
-    pub summary: String,
-    /// A few lines more about the result, for people.
-    pub detail: Vec<String>,
-    /// The tool's emoji, if there is such a tool.
-    pub emoji: String,
-    /// From entering the chain to leaving it, without the time a person took to decide.
-    pub elapsed: Duration,
-    /// Set when the turn must end here.
-    pub stop: Option<StopTurn>,
-}
-
-/// Told about every call exactly once at its start and exactly once at its end.
-pub trait Observer: Send + Sync {
-    /// A call enters the chain.
-    fn started(&self, call: &ToolCall);
-    /// A call has left the chain, on whatever path.
-    fn finished(&self, report: &CallReport);
-}
-
-/// An [`Observer`] that is not interested.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
-
-impl Observer for Silent {
-    fn started(&self, _: &ToolCall) {}
-    fn finished(&self, _: &CallReport) {}
-}
-
-/// What happens when the judge says that a person must decide.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ApprovalMode {
-    /// The person is asked; nobody to ask means no.
-    #[default]
-    Ask,
-    /// Yes to everything that can be allowed at all.
-    All,
-    /// No.
-    None,
-}
-
-/// On whose behalf, with what in sight, and for how long calls are made.
-pub struct Scope<'a> {
-    /// The conversation the calls belong to.
-    pub task: &'a Task,
-    /// The tools this caller may use; a registered tool that is not among them does not exist for it.
-    pub visible: &'a BTreeSet<ToolName>,
-    /// Who decides about dangerous calls.
-    pub approve: ApprovalMode,
-    /// Fires when the turn is to stop.
-    pub cancel: &'a CancellationToken,
-    /// Who is told.
-    pub observer: &'a dyn Observer,
-}
-
 /// Takes calls through the chain.
 pub struct Dispatcher {
     registry: Arc<Registry>,
     judge: Arc<dyn Judge>,
+    hooks: Hooks,
     deadline: Duration,
 }
 
 impl Dispatcher {
-    /// Longer than the longest foreground command (600 s) and its end, so that a command's own limit strikes first.
-    pub const DEADLINE: Duration = Duration::from_secs(660);
+    /// How long a tool may take that does not set a limit of its own.
+    pub const DEADLINE: Duration = Duration::from_secs(300);
 
     /// A dispatcher over `registry` that lets `judge` decide.
     pub fn new(registry: Arc<Registry>, judge: Arc<dyn Judge>) -> Self {
-        Self { registry, judge, deadline: Self::DEADLINE }
+        Self { registry, judge, hooks: Hooks::default(), deadline: Self::DEADLINE }
     }
 
-    /// Sets the time after which any call is dropped.
+    /// Lets others take part.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: Hooks) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// Sets the time after which a call is dropped whose tool does not set a limit of its own.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -213,57 +175,85 @@ impl Dispatcher {
 
     /// Takes one call through the chain. Never fails: whatever goes wrong is in the report.
     pub async fn call(&self, request: &ToolCall, scope: &Scope<'_>) -> CallReport {
-        let began = Instant::now();
-        scope.observer.started(request);
+        self.call_at(request, scope, None, scope.cancel).await
+    }
+
+    /// Takes the calls of one turn through the chain, side by side where neither changes what the other touches, and
+    /// answers in the order of the calls. If the results are too long together, the longest are stored.
+    ///
+    /// When a call ends the turn, the calls after it that wait are not started; each of them still gets its one answer.
+    pub async fn call_all(&self, requests: &[ToolCall], scope: &Scope<'_>) -> Vec<CallReport> {
+        if let [only] = requests {
+            let mut reports = vec![self.call(only, scope).await];
+            budget::fit_turn(&mut reports, scope.task).await;
+            return reports;
+        }
+        let board = Board::new(requests.len(), MOST_AT_ONCE);
+        // Ends the turn for the calls that wait, and leaves alone those that run.
+        let no_more = scope.cancel.child_token();
+        let calls = requests.iter().enumerate().map(|(index, request)| {
+            let (board, no_more) = (&board, &no_more);
+            async move {
+                let report = self.call_at(request, scope, Some((board, index)), no_more).await;
+                if report.stop.is_some() {
+                    no_more.cancel();
+                }
+                board.done(index);
+                report
+            }
+        });
+        let mut reports = join_all(calls).await;
+        budget::fit_turn(&mut reports, scope.task).await;
+        reports
+    }
+
+    async fn call_at(
+        &self,
+        request: &ToolCall,
+        scope: &Scope<'_>,
+        place: Option<(&Board, usize)>,
+        no_more: &CancellationToken,
+    ) -> CallReport {
         let snapshot = self.registry.snapshot();
         let mut call = Call {
             request,
             scope,
             judge: &*self.judge,
+            hooks: &self.hooks,
             snapshot: &snapshot,
             deadline: self.deadline,
+            place,
+            no_more,
+            began: Instant::now(),
             waited: Duration::ZERO,
+            announced: false,
             entry: None,
             arguments: JsonMap::new(),
+            changes: Vec::new(),
+            asks: Vec::new(),
             outcome: None,
+            raw_error: None,
             text: String::new(),
+            hint: None,
+            body: Body::default(),
         };
         for step in CHAIN {
-            if step.phase() == Phase::Before && call.outcome.is_some() {
-                continue;
+            if step.phase() == Phase::Before {
+                if call.outcome.is_some() {
+                    continue;
+                }
+                if no_more.is_cancelled() {
+                    call.refuse(Status::NotStarted, stopped_before_it_began());
+                    continue;
+                }
             }
-            if AssertUnwindSafe(step.apply(&mut call)).catch_unwind().await.is_err() {
-                call.failed_inside();
+            if let Err(panic) = AssertUnwindSafe(step.apply(&mut call)).catch_unwind().await {
+                call.failed_inside(&*panic);
             }
         }
-        let elapsed = began.elapsed().saturating_sub(call.waited);
-        let report = call.into_report(elapsed);
+        let report = call.into_report();
         scope.observer.finished(&report);
         report
-    }
-
-    /// Takes the calls of one turn through the chain, reads beside one another, and answers in the order of the calls.
-    ///
-    /// When a call ends the turn, the calls after it are not started; each of them still gets its one answer.
-    pub async fn call_all(&self, requests: &[ToolCall], scope: &Scope<'_>) -> Vec<CallReport> {
-        let snapshot = self.registry.snapshot();
-        let may_share = |request: &ToolCall| {
-            let entry = names::resolve(&request.name, scope.visible).and_then(|name| snapshot.get(name.as_str()));
-            entry.is_some_and(|entry| {
-                let spec = entry.tool.spec();
-                spec.parallel && matches!(spec.effect, Effect::None | Effect::Read)
-            })
-        };
-        let mut reports: Vec<CallReport> = Vec::with_capacity(requests.len());
-        for run in parallel::plan(requests, may_share) {
-            let stopped = reports.iter().any(|report| report.stop.is_some());
-            if stopped || scope.cancel.is_cancelled() {
-                reports.extend(requests[run].iter().map(|request| not_started(request, scope)));
-            } else {
-                reports.extend(join_all(requests[run].iter().map(|request| self.call(request, scope))).await);
-            }
-        }
-        reports
     }
 }
 
@@ -271,26 +261,14 @@ fn stopped_before_it_began() -> ToolError {
     ToolError::tell("not run: the turn was stopped before this call began").with("status", "not_started")
 }
 
-fn not_started(request: &ToolCall, scope: &Scope<'_>) -> CallReport {
-    scope.observer.started(request);
-    let report = CallReport {
-        id: request.id.clone(),
-        name: request.name.clone(),
-        status: Status::NotStarted,
-        text: serde_json::Value::from(stopped_before_it_began()).to_string(),
-        attachments: Vec::new(),
-        headline: String::new(),
-        summary: "not run: stopped".into(),
-        detail: Vec::new(),
-        emoji: String::new(),
-        elapsed: Duration::ZERO,
-        stop: None,
-    };
-    scope.observer.finished(&report);
-    report
-}
-
 impl Call<'_> {
+    /// Tells the observer, once.
+    pub(crate) fn announce(&mut self) {
+        if !std::mem::replace(&mut self.announced, true) {
+            self.scope.observer.started(self.request);
+        }
+    }
+
     /// Answers the call with an error; the rest of the way to the tool is skipped.
     pub(crate) fn refuse(&mut self, status: Status, error: ToolError) {
         let summary = error.to_string();
@@ -298,15 +276,51 @@ impl Call<'_> {
         self.outcome = Some(Outcome { status, output, stop: None });
     }
 
-    /// Tools are other people's code: a panic in one is an error of this call and of nothing else.
-    fn failed_inside(&mut self) {
-        let name = self.entry.as_ref().map_or_else(|| "the runtime".into(), |entry| entry.tool.spec().name.to_string());
+    /// Tools and hooks are other people's code: a panic in one is an error of this call and of nothing else.
+    fn failed_inside(&mut self, panic: &(dyn std::any::Any + Send)) {
+        let name = self.spec().map_or_else(|| "the runtime".into(), |spec| spec.name.to_string());
+        let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
+        let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        self.raw_error = Some(said);
         let error = ToolError::tell(format!("{name} failed inside; this is a bug in it, not in the call"));
         self.refuse(Status::Error, error);
+        // In a step of the way back nothing else would write the text any more.
+        self.text = self.outcome.as_ref().map(|outcome| normalise::text_of(&outcome.output.content)).unwrap_or_default();
     }
 
-    fn into_report(self, elapsed: Duration) -> CallReport {
-        let spec = self.entry.as_ref().map(|entry| entry.tool.spec());
+    pub(crate) fn spec(&self) -> Option<&ToolSpec> {
+        self.entry.as_ref().map(|entry| entry.tool.spec())
+    }
+
+    /// The call as hooks see it; `None` before there is a tool.
+    pub(crate) fn for_hooks<'b>(&'b self, entry: &'b Entry) -> HookCall<'b> {
+        HookCall {
+            call_id: &self.request.id,
+            task: &self.scope.task.id,
+            turn: self.scope.task.turn(),
+            spec: entry.tool.spec(),
+            arguments: &self.arguments,
+        }
+    }
+
+    pub(crate) fn warn(&self, message: &str) {
+        self.scope.observer.warned(self.request, message);
+    }
+
+    /// The tool's name; the name as written where there is no such tool.
+    pub(crate) fn tool_name(&self) -> &str {
+        self.spec().map_or(self.request.name.as_str(), |spec| spec.name.as_str())
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed().saturating_sub(self.waited)
+    }
+
+    fn into_report(self) -> CallReport {
+        let elapsed = self.elapsed();
+        let name = self.tool_name().to_owned();
+        let emoji = self.spec().map(|spec| spec.emoji.clone()).unwrap_or_default();
+        let headline = self.entry.as_ref().map(|entry| headline(entry, &self.arguments)).unwrap_or_default();
         // Every path through the chain sets an outcome; a chain without a tool step would be the only exception.
         let outcome = self.outcome.unwrap_or_else(|| Outcome {
             status: Status::Error,
@@ -315,16 +329,18 @@ impl Call<'_> {
         });
         CallReport {
             id: self.request.id.clone(),
-            name: spec.map_or_else(|| self.request.name.clone(), |spec| spec.name.to_string()),
+            name,
             status: outcome.status,
+            changes: self.changes,
             text: self.text,
             attachments: outcome.output.attachments,
-            headline: self.entry.as_ref().map(|entry| headline(entry, &self.arguments)).unwrap_or_default(),
+            headline,
             summary: outcome.output.summary.unwrap_or_default(),
             detail: outcome.output.detail,
-            emoji: spec.map(|spec| spec.emoji.clone()).unwrap_or_default(),
+            emoji,
             elapsed,
             stop: outcome.stop,
+            body: self.body,
         }
     }
 }
@@ -337,12 +353,6 @@ fn headline(entry: &Entry, arguments: &JsonMap) -> String {
 impl fmt::Debug for Dispatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dispatcher").field("registry", &self.registry).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Scope<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").field("task", &self.task).field("visible", &self.visible).finish_non_exhaustive()
     }
 }
 

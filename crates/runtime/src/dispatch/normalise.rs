@@ -1,4 +1,4 @@
-//! Step 7: whatever the answer is, it becomes the one text that the model reads.
+//! Step: whatever the answer is, it becomes the one text that the model reads.
 
 use async_trait::async_trait;
 use hermes_core::Content;
@@ -15,10 +15,13 @@ impl Step for Normalise {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        call.text = match call.outcome.as_ref().map(|outcome| &outcome.output.content) {
-            Some(Content::Text(text)) => text.clone(),
-            Some(Content::Json(value)) => value.to_string(),
-            None => String::new(),
-        };
+        call.text = call.outcome.as_ref().map(|outcome| text_of(&outcome.output.content)).unwrap_or_default();
+    }
+}
+
+pub(super) fn text_of(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.clone(),
+        Content::Json(value) => value.to_string(),
     }
 }

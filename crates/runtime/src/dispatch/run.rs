@@ -1,13 +1,17 @@
-//! Step 6: the tool runs, under a deadline and a way to stop it.
+//! Step: the tool runs, under a deadline and a way to stop it.
 //!
 //! When the turn is stopped, the tool sees it first and may hand in what it has; after [`PATIENCE`] it is dropped, and
-//! dropping a tool ends whatever it started.
+//! dropping a tool ends whatever it started. A tool that works on a thread cannot be dropped, so its own cancellation
+//! fires as soon as nobody waits for it any more.
 
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hermes_core::{StopTurn, ToolError, ToolOutput, ToolResult};
-use tokio::time::{sleep, timeout};
+use futures::future::BoxFuture;
+use hermes_core::{ExecutionMiddleware, HookCall, Next, StopTurn, ToolError, ToolOutput, ToolResult};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Call, Outcome, Phase, Status, Step, stopped_before_it_began};
 
@@ -26,38 +30,75 @@ impl Step for Run {
     async fn apply(&self, call: &mut Call<'_>) {
         let Some(entry) = call.entry.clone() else { return };
         let cancel = call.scope.cancel;
-        let name = &entry.tool.spec().name;
+        let spec = entry.tool.spec();
+        let name = &spec.name;
         if cancel.is_cancelled() {
             return call.refuse(Status::NotStarted, stopped_before_it_began());
         }
-        let cx = call.scope.task.context(&call.request.id, cancel);
-        let running = entry.tool.call(call.arguments.clone(), cx);
-        let stopped = async {
-            cancel.cancelled().await;
-            sleep(PATIENCE).await;
-        };
-        let ended = tokio::select! {
-            ended = timeout(call.deadline, running) => ended,
-            () = stopped => {
-                let error = ToolError::tell(format!("{name} was interrupted by the user; it may have taken effect in part"));
-                return call.refuse(Status::Interrupted, error.with("status", "interrupted"));
+        let its_own = cancel.child_token();
+        let _fires_when_nobody_waits = its_own.clone().drop_guard();
+        let cx = call.scope.task.context(&call.request.id, &its_own);
+        let tool = entry.tool.call(call.arguments.clone(), cx);
+        let limit = spec.deadline.unwrap_or(call.deadline);
+        let ended = {
+            let running = around(&call.hooks.around, call.for_hooks(&entry), tool);
+            let mut running = pin!(running);
+            let began = Instant::now();
+            let mut half = pin!(sleep_until(began + limit / 2));
+            let mut end = pin!(sleep_until(began + limit));
+            let mut stopped = pin!(async {
+                cancel.cancelled().await;
+                sleep(PATIENCE).await;
+            });
+            let mut said_half = false;
+            loop {
+                tokio::select! {
+                    biased;
+                    result = &mut running => break Ended::Answered(result),
+                    () = &mut half, if !said_half => {
+                        said_half = true;
+                        let (so_far, of) = ((limit / 2).as_secs_f32(), limit.as_secs_f32());
+                        call.warn(&format!("{name} has been running for {so_far} s; it is dropped after {of} s"));
+                    }
+                    () = &mut end => break Ended::TooLate,
+                    () = &mut stopped => break Ended::Stopped,
+                }
             }
         };
         match ended {
-            Ok(result) => {
+            Ended::Answered(result) => {
                 let mut outcome = outcome(result);
                 if cancel.is_cancelled() {
                     outcome.status = Status::Interrupted;
                 }
                 call.outcome = Some(outcome);
             }
-            Err(_elapsed) => {
-                let seconds = call.deadline.as_secs_f32();
-                let message = format!("{name} was dropped after {seconds} s; it may have taken effect in part");
+            Ended::Stopped => {
+                let error = ToolError::tell(format!("{name} was interrupted by the user; it may have taken effect in part"));
+                call.refuse(Status::Interrupted, error.with("status", "interrupted"));
+            }
+            Ended::TooLate => {
+                let message = format!("{name} was dropped after {} s; it may have taken effect in part", limit.as_secs_f32());
+                call.warn(&message);
                 call.refuse(Status::TimedOut, ToolError::tell(message).with("status", "timed_out"));
             }
         }
     }
+}
+
+enum Ended {
+    Answered(ToolResult),
+    TooLate,
+    Stopped,
+}
+
+/// The tool with everybody around it, the first outermost; each of them once.
+fn around<'a>(
+    layers: &'a [Arc<dyn ExecutionMiddleware>],
+    call: HookCall<'a>,
+    tool: BoxFuture<'a, ToolResult>,
+) -> BoxFuture<'a, ToolResult> {
+    layers.iter().rev().fold(tool, |inner, layer| layer.around(call, Next::new(inner)))
 }
 
 fn outcome(result: ToolResult) -> Outcome {

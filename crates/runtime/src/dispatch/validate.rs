@@ -5,12 +5,13 @@
 use std::fmt::Write as _;
 
 use async_trait::async_trait;
-use hermes_core::{ToolError, ToolSpec};
+use hermes_core::{JsonMap, ToolError, ToolSpec};
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
 use super::parse::kind_in_words;
 use super::{Call, Phase, Status, Step};
+use crate::registry::Entry;
 
 #[derive(Debug)]
 pub(super) struct Validate;
@@ -22,22 +23,28 @@ impl Step for Validate {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        let Some(entry) = &call.entry else { return };
-        let spec = entry.tool.spec();
-        let problems = match entry.validator() {
-            Ok(validator) => {
-                let arguments = Value::Object(call.arguments.clone());
-                validator.iter_errors(&arguments).map(|error| problem(&error)).collect()
-            }
-            // A schema that cannot be read cannot be satisfied: the restriction fails closed.
-            Err(why) => vec![format!("the tool's own schema is broken: {why}")],
-        };
-        if problems.is_empty() {
-            return;
+        let Some(entry) = call.entry.clone() else { return };
+        if let Some(error) = error(&entry, &call.arguments) {
+            call.refuse(Status::InvalidArguments, error);
         }
-        let message = format!("{}: {}; nothing was run. Expected {}.", spec.name, problems.join("; "), shape(spec));
-        call.refuse(Status::InvalidArguments, ToolError::tell(message));
     }
+}
+
+pub(super) fn error(entry: &Entry, arguments: &JsonMap) -> Option<ToolError> {
+    let spec = entry.tool.spec();
+    let problems: Vec<String> = match entry.validator() {
+        Ok(validator) => {
+            let arguments = Value::Object(arguments.clone());
+            validator.iter_errors(&arguments).map(|error| problem(&error)).collect()
+        }
+        // A schema that cannot be read cannot be satisfied: the restriction fails closed.
+        Err(why) => vec![format!("the tool's own schema is broken: {why}")],
+    };
+    if problems.is_empty() {
+        return None;
+    }
+    let message = format!("{}: {}; nothing was run. Expected {}.", spec.name, problems.join("; "), shape(spec));
+    Some(ToolError::tell(message))
 }
 
 fn problem(error: &jsonschema::ValidationError<'_>) -> String {

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hermes_core::{Asker, CancellationToken, Judge, RawArguments, Tool, ToolCall, ToolName, ToolSource};
+use hermes_core::{Asker, CancellationToken, Judge, RawArguments, Tool, ToolCall, ToolName};
 use hermes_runtime::{
-    ApprovalMode, CallReport, Dispatcher, NameTaken, Observer, PlainJudge, Registry, Scope, Status, Task,
+    ApprovalMode, CallReport, Checks, Dispatcher, Hooks, Observer, Owner, OwnerKind, PlainJudge, Registry, Scope, Status,
+    Task,
 };
-use hermes_testkit::{FakeEnvironment, FakeTool};
+use hermes_testkit::{FakeEnvironment, FakeSurroundings, FakeTool};
 use serde_json::Value;
 
 /// A conversation. What a test varies is public; it starts with every tool visible and nobody to ask.
@@ -31,7 +32,7 @@ impl Setting {
         let registry = Arc::new(Registry::new());
         let tools: Vec<Arc<dyn Tool>> = tools.into_iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect();
         let visible = tools.iter().map(|tool| tool.spec().name.clone()).collect();
-        register(&registry, "test", tools).unwrap();
+        register(&registry, "test", tools);
         let environment = Arc::new(FakeEnvironment::new());
         Self {
             dispatcher: Dispatcher::new(Arc::clone(&registry), Arc::new(PlainJudge)),
@@ -67,6 +68,11 @@ impl Setting {
 
     pub(crate) fn with_deadline(mut self, deadline: Duration) -> Self {
         self.dispatcher = self.dispatcher.with_deadline(deadline);
+        self
+    }
+
+    pub(crate) fn with_hooks(mut self, hooks: Hooks) -> Self {
+        self.dispatcher = self.dispatcher.with_hooks(hooks);
         self
     }
 
@@ -168,19 +174,14 @@ pub(crate) fn error(report: &CallReport) -> String {
     answer["error"].as_str().unwrap_or_else(|| panic!("no error in {answer}")).to_owned()
 }
 
-/// Offers `tools` under the name `owner`.
-pub(crate) fn register(registry: &Registry, owner: &str, tools: Vec<Arc<dyn Tool>>) -> Result<(), NameTaken> {
-    struct Source(String, Vec<Arc<dyn Tool>>);
+/// Offers `tools` as a plugin called `owner`, which may replace built-in tools.
+pub(crate) fn register(registry: &Registry, owner: &str, tools: Vec<Arc<dyn Tool>>) -> Owner {
+    let owner = registry.owner(OwnerKind::Plugin, owner, true);
+    registry.offer(&owner, tools).unwrap();
+    owner
+}
 
-    impl ToolSource for Source {
-        fn name(&self) -> &str {
-            &self.0
-        }
-
-        fn tools(&self) -> Vec<Arc<dyn Tool>> {
-            self.1.clone()
-        }
-    }
-
-    registry.register(&Source(owner.into(), tools))
+/// On this machine nothing is missing.
+pub(crate) fn checks() -> Checks {
+    Checks::new(Arc::new(FakeSurroundings::complete()))
 }

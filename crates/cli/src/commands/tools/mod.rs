@@ -1,0 +1,108 @@
+//! `hermes tools …`: the tools without an agent.
+
+mod call;
+mod change;
+mod checklist;
+mod list;
+mod show;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hermes_core::{Availability, ToolName};
+use hermes_runtime::registry::Entry;
+use hermes_runtime::{Checks, Definitions, Profile, Resolved, Selection, Snapshot, Stripped, Verdict, definitions, toolset};
+use serde_json::{Value, json};
+
+use crate::args::{Provider, SelectionArgs, ToolsVerb};
+use crate::config::Config;
+use crate::session;
+use crate::terminal::out;
+use crate::words::{Exit, Failure};
+use crate::world::World;
+
+pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) -> Result<Exit, Failure> {
+    let config = Config::load_and_warn(world)?;
+    let definitions = session::definitions(world, &config)?;
+    let (snapshot, checks) = (definitions.registry().snapshot(), definitions.checks());
+    let Some(verb) = verb else { return checklist::run(world, &config, &definitions, platform) };
+    match verb {
+        ToolsVerb::List { selection, all, json } => {
+            list::list(&snapshot, checks, &chosen(&config, &selection, &definitions)?, all, json.json)
+        }
+        ToolsVerb::Show { name, json } => show::show(&snapshot, checks, &name, json.json),
+        ToolsVerb::Definitions { selection, provider, json } => {
+            let chosen = chosen(&config, &selection, &definitions)?;
+            let shown = definitions::build(&snapshot, chosen.resolved, provider.into(), &Stripped::default());
+            let array = Value::Array(shown.list.to_vec());
+            // With --json, the exact bytes that are sent.
+            let printed = if json.json { out::line(&array.to_string()) } else { out::pretty(&array) };
+            printed?;
+            Ok(Exit::Done)
+        }
+        ToolsVerb::Enable { names, platform, json } => change::run(world, &config, &definitions, &platform, &names, true, json.json),
+        ToolsVerb::Disable { names, platform, json } => change::run(world, &config, &definitions, &platform, &names, false, json.json),
+        ToolsVerb::Call { name, arguments, call, json } => {
+            let (all, dispatcher) = (everything(&snapshot), session::dispatcher(definitions.registry()));
+            call::call(world, &config, &dispatcher, &all, name, arguments, &call, json.json).await
+        }
+        ToolsVerb::Exec { call } => {
+            let (all, dispatcher) = (everything(&snapshot), session::dispatcher(definitions.registry()));
+            call::exec(world, &config, &dispatcher, &all, &call).await
+        }
+    }
+}
+
+/// What is on, and for whom.
+struct Chosen {
+    resolved: Resolved,
+    /// Said in the last line, for example `hermes-cli`.
+    surface: String,
+}
+
+fn chosen(config: &Config, args: &SelectionArgs, definitions: &Arc<Definitions>) -> Result<Chosen, Failure> {
+    let selection = session::selection(config, &args.platform, args.toolsets.as_ref(), args.disable.as_ref());
+    let surface = if args.toolsets.is_some() { "this selection" } else { toolset::platform(&args.platform).unwrap_or(&args.platform) };
+    Ok(Chosen { resolved: resolved(config, &selection, definitions)?, surface: surface.to_owned() })
+}
+
+fn resolved(config: &Config, selection: &Selection, definitions: &Definitions) -> Result<Resolved, Failure> {
+    let snapshot = definitions.registry().snapshot();
+    selection.resolve(&snapshot, definitions.checks()).map_err(|error| session::unknown(config, error))
+}
+
+/// A person who calls a tool by name may call any of them.
+fn everything(snapshot: &Snapshot) -> BTreeSet<ToolName> {
+    snapshot.names().cloned().collect()
+}
+
+/// Why a tool is in or out, in words.
+pub(super) fn why(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::On(via) => via.to_string(),
+        Verdict::Removed(by) => format!("removed by {by}"),
+        Verdict::Missing { reason, fix, .. } => format!("{reason} ({fix})"),
+        Verdict::NotRegistered(via) => format!("not in this build yet ({via})"),
+        Verdict::NotSelected => "in no toolset that is on".into(),
+    }
+}
+
+/// What a tool misses here, for programs; null if nothing.
+fn missing(entry: &Entry, checks: &Checks) -> Value {
+    match checks.of(&*entry.tool) {
+        Availability::Available => Value::Null,
+        Availability::Missing { reason, fix } => json!({ "reason": reason, "fix": fix }),
+    }
+}
+
+impl From<Provider> for Profile {
+    fn from(provider: Provider) -> Self {
+        match provider {
+            Provider::Openai => Self::OpenAiChat,
+            Provider::OpenaiResponses => Self::OpenAiResponses,
+            Provider::Anthropic => Self::Anthropic,
+            Provider::Gemini => Self::Gemini,
+            Provider::Local => Self::Local,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Step: after every check and right before the call runs, what it is about to change is kept.
+//!
+//! A call that was refused leaves no trace. An undo is a convenience: if the copy fails, a person hears of it and the
+//! call goes on.
+
+use std::panic::AssertUnwindSafe;
+
+use async_trait::async_trait;
+use futures::FutureExt as _;
+
+use super::{Call, Phase, Step};
+
+#[derive(Debug)]
+pub(super) struct Checkpoint;
+
+#[async_trait]
+impl Step for Checkpoint {
+    fn phase(&self) -> Phase {
+        Phase::Before
+    }
+
+    async fn apply(&self, call: &mut Call<'_>) {
+        let (Some(entry), Some(checkpointer)) = (call.entry.clone(), &call.hooks.checkpointer) else { return };
+        let cx = call.scope.task.context(&call.request.id, call.scope.cancel);
+        let touches = entry.tool.touches(&call.arguments, &cx);
+        if touches.writes.is_empty() && touches.command.is_none() {
+            return;
+        }
+        let kept = checkpointer.before(call.for_hooks(&entry), &touches.writes, &cx);
+        let kept = AssertUnwindSafe(kept).catch_unwind().await.unwrap_or_else(|_| Err("it crashed".into()));
+        if let Err(why) = kept {
+            call.warn(&format!("there will be no undo for this call: {why}"));
+        }
+    }
+}

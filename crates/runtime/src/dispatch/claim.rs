@@ -1,0 +1,56 @@
+//! Step: among the calls of one turn, wait until nobody who runs, and nobody earlier, is in the way.
+//!
+//! Everything after this step happens while the call has its place: what a hook or a person is asked about is what is
+//! there now, not what was there before the calls in front of it ran.
+
+use std::time::Instant;
+
+use async_trait::async_trait;
+
+use super::{Call, Phase, Status, Step, stopped_before_it_began};
+use crate::parallel::Footprint;
+
+#[derive(Debug)]
+pub(super) struct Claim;
+
+#[async_trait]
+impl Step for Claim {
+    fn phase(&self) -> Phase {
+        Phase::Before
+    }
+
+    async fn apply(&self, call: &mut Call<'_>) {
+        if call.place.is_some() {
+            wait(call).await;
+            call.began = Instant::now();
+        }
+        if call.outcome.is_none() {
+            call.announce();
+        }
+    }
+}
+
+/// The arguments have changed, so the call may be in somebody's way who was no concern before.
+pub(super) async fn again(call: &mut Call<'_>) {
+    if call.place.is_some() {
+        let began = Instant::now();
+        wait(call).await;
+        call.waited += began.elapsed();
+    }
+}
+
+async fn wait(call: &mut Call<'_>) {
+    let (Some((board, index)), Some(entry)) = (call.place, call.entry.clone()) else { return };
+    let task = call.scope.task;
+    let footprint = if entry.tool.spec().parallel {
+        let touches = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+        Footprint::of(&touches, &*task.environment).await
+    } else {
+        Footprint::Anything
+    };
+    tokio::select! {
+        biased;
+        () = call.no_more.cancelled() => call.refuse(Status::NotStarted, stopped_before_it_began()),
+        () = board.claim(index, footprint) => {}
+    }
+}

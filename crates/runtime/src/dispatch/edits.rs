@@ -1,0 +1,45 @@
+//! Step: where an editor drives the task, its user sees every change of a file before it is made.
+//!
+//! Every file of a call is shown, with its text before and after. A change that cannot be shown is not made.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use hermes_core::ToolError;
+
+use super::{Call, Phase, Status, Step};
+
+/// How long an editor may take (spec core §10).
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub(super) struct Edits;
+
+#[async_trait]
+impl Step for Edits {
+    fn phase(&self) -> Phase {
+        Phase::Before
+    }
+
+    async fn apply(&self, call: &mut Call<'_>) {
+        let (Some(entry), Some(reviewer)) = (call.entry.clone(), &call.scope.task.reviewer) else { return };
+        let cx = call.scope.task.context(&call.request.id, call.scope.cancel);
+        if entry.tool.touches(&call.arguments, &cx).writes.is_empty() {
+            return;
+        }
+        let began = Instant::now();
+        let name = entry.tool.spec().name.as_str();
+        let review = async {
+            let edits = entry.tool.edits(&call.arguments, &cx).await;
+            let edits = edits.map_err(|why| format!("the change could not be prepared for the editor: {why}"))?;
+            reviewer.review(name, &edits).await
+        };
+        let said = tokio::time::timeout(PATIENCE, review).await;
+        let said = said.unwrap_or_else(|_| Err(format!("the editor did not answer within {} s", PATIENCE.as_secs())));
+        call.waited += began.elapsed();
+        if let Err(why) = said {
+            let error = ToolError::tell(format!("{name} was not run: edit approval denied: {why}"));
+            call.refuse(Status::Refused, error.with("status", "refused"));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Step: hooks decide. One that blocks ends the call, one that rewrites is heard before the next one looks, one that
+//! wants a person to decide is heard by the approval.
+//!
+//! A hook that fails (says so, crashes, takes too long) blocks the call unless it is marked otherwise. Nothing is kept
+//! from one call to the next, so a failure concerns this call and no other.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use futures::FutureExt as _;
+use hermes_core::{ApprovalScope, Concern, HookDecision, HookFacts, JsonMap, OnError, ToolError};
+
+use super::{Call, Phase, Status, Step, claim, coerce, validate};
+
+#[derive(Debug)]
+pub(super) struct PreHooks;
+
+#[async_trait]
+impl Step for PreHooks {
+    fn phase(&self) -> Phase {
+        Phase::Before
+    }
+
+    async fn apply(&self, call: &mut Call<'_>) {
+        let Some(entry) = call.entry.clone() else { return };
+        let hooks = call.hooks;
+        for hook in &hooks.pre {
+            let facts = hook.facts();
+            let began = Instant::now();
+            let decided = within(facts, hook.decide(call.for_hooks(&entry))).await;
+            match decided {
+                Ok(HookDecision::Allow) => {}
+                Ok(HookDecision::Block(why)) => {
+                    let why = if why.trim().is_empty() { "it gave no reason" } else { why.trim() };
+                    call.block(&format!("{} does not allow it: {why}", facts.name));
+                }
+                Ok(HookDecision::Rewrite(arguments)) => {
+                    call.take_arguments(&facts.name, arguments);
+                    if call.outcome.is_none() {
+                        claim::again(call).await;
+                    }
+                }
+                Ok(HookDecision::Ask { reason, key }) => {
+                    let key = if key.is_empty() { Vec::new() } else { format!("hook:{}:{key}", facts.name).into_bytes() };
+                    let words = if key.is_empty() { "nothing more than this once".into() } else { reason.clone() };
+                    call.asks.push(Concern { reason, note: Some(format!("{} asks", facts.name)), scope: ApprovalScope { key, words } });
+                }
+                Err(why) => call.hook_failed(facts, &why),
+            }
+            // A hook may ask a person by itself; that is not the tool's time.
+            call.waited += began.elapsed();
+            if call.outcome.is_some() {
+                return;
+            }
+        }
+    }
+}
+
+/// Waits for a hook no longer than it may take, and takes a crash for a failure of the hook.
+pub(super) async fn within<T>(facts: &HookFacts, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    match tokio::time::timeout(facts.timeout, AssertUnwindSafe(work).catch_unwind()).await {
+        Ok(Ok(said)) => said,
+        Ok(Err(_panic)) => Err("it crashed".into()),
+        Err(_elapsed) => Err(format!("it did not answer within {} s", facts.timeout.as_secs_f32())),
+    }
+}
+
+impl Call<'_> {
+    fn block(&mut self, why: &str) {
+        let message = format!("{} was not run: {why}", self.tool_name());
+        self.refuse(Status::Blocked, ToolError::tell(message).with("status", "blocked"));
+    }
+
+    /// A deciding hook did not decide.
+    pub(super) fn hook_failed(&mut self, facts: &HookFacts, why: &str) {
+        match facts.on_error {
+            OnError::Block => {
+                self.block(&format!("{} could not decide about it ({why}), and what cannot be checked is not run", facts.name));
+            }
+            OnError::Allow => self.warn(&format!("{} was skipped: {why}", facts.name)),
+        }
+    }
+
+    /// New arguments from `whom`, treated like a model's own: made to fit, and refused if they do not.
+    pub(super) fn take_arguments(&mut self, whom: &str, mut arguments: JsonMap) {
+        let Some(entry) = self.entry.clone() else { return };
+        let changes = coerce::arguments(&mut arguments, &entry.tool.spec().parameters);
+        if let Some(error) = validate::error(&entry, &arguments) {
+            return self.block(&format!("{whom} made its arguments invalid: {error}"));
+        }
+        self.changes.extend(changes);
+        self.arguments = arguments;
+    }
+}

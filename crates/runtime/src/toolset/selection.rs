@@ -1,0 +1,186 @@
+//! What a given agent gets: names that are wanted, names that are not, and the reason for every tool.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hermes_core::{Availability, ToolName};
+
+use super::{CORE, Members, UnknownToolset, Walk, is_bundle, meaning, platform, unknown};
+use crate::availability::Checks;
+use crate::registry::{OwnerKind, Snapshot};
+
+/// Which tools are wanted. Names are those of toolsets or of single tools; the order of names never matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// The surface whose defaults hold when `toolsets` is not given: `hermes-cli` or `cli`.
+    pub platform: String,
+    /// Exactly these instead of the platform's. `-NAME` takes away, `no_mcp` leaves out the tools of MCP servers.
+    /// `Some` of an empty list allows nothing.
+    pub toolsets: Option<Vec<String>>,
+    /// None of these, whatever else is said.
+    pub disabled: Vec<String>,
+    /// These besides, also if `toolsets` is empty (a worker of the task board needs the board).
+    pub also: Vec<String>,
+    /// Whether the tools of plugins and MCP servers are on although nobody named them. Enabling a plugin or configuring
+    /// a server is a choice too, so this is the rule for a platform, and not for a list that somebody wrote for one run.
+    pub with_sources: bool,
+    /// A wanted name that nobody knows is a note instead of an error, for processes that must go on. An unknown name in
+    /// a restriction is an error always.
+    pub lenient: bool,
+}
+
+/// The outcome of a [`Selection`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// The tools that are selected, registered and usable here.
+    pub tools: BTreeSet<ToolName>,
+    /// Every tool that was named, directly or through a set, or that is registered, and why it is in or out.
+    pub verdicts: BTreeMap<String, Verdict>,
+    /// What a person should know about the selection, one line each.
+    pub notes: Vec<String>,
+}
+
+/// Why a tool is in or out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is in; the text is the way it came in, for example `file ← debugging`.
+    On(Arc<str>),
+    /// It was wanted and taken away, by this.
+    Removed(String),
+    /// It is wanted and cannot be used here.
+    Missing {
+        /// The way it came in.
+        via: Arc<str>,
+        /// What is not there.
+        reason: String,
+        /// What fixes it.
+        fix: String,
+    },
+    /// It is wanted and no such tool is registered.
+    NotRegistered(Arc<str>),
+    /// It is registered and nobody asked for it.
+    NotSelected,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            platform: "hermes-cli".into(),
+            toolsets: None,
+            disabled: Vec::new(),
+            also: Vec::new(),
+            with_sources: true,
+            lenient: false,
+        }
+    }
+}
+
+impl Selection {
+    /// Exactly what `names` say, and nothing of a platform.
+    pub fn exactly<S: AsRef<str>>(names: &[S]) -> Self {
+        let toolsets = Some(names.iter().map(|name| name.as_ref().to_owned()).collect());
+        Self { toolsets, with_sources: false, ..Self::default() }
+    }
+
+    /// The tools that are on, and why. Pure: the same selection, snapshot and answers give the same result.
+    pub fn resolve(&self, snapshot: &Snapshot, checks: &Checks) -> Result<Resolved, UnknownToolset> {
+        let (wanted, mut notes) = self.wanted(snapshot)?;
+        let removed = self.removed(snapshot, &mut notes)?;
+        let mut tools = BTreeSet::new();
+        let mut verdicts = BTreeMap::new();
+        for (name, via) in wanted {
+            let verdict = if let Some(by) = removed.get(&name) {
+                Verdict::Removed(by.clone())
+            } else if let Some(entry) = snapshot.get(&name) {
+                match checks.of(&*entry.tool) {
+                    Availability::Available => {
+                        tools.insert(entry.tool.spec().name.clone());
+                        Verdict::On(via)
+                    }
+                    Availability::Missing { reason, fix } => Verdict::Missing { via, reason, fix },
+                }
+            } else {
+                Verdict::NotRegistered(via)
+            };
+            verdicts.insert(name, verdict);
+        }
+        for name in snapshot.names() {
+            if !verdicts.contains_key(name.as_str()) {
+                verdicts.insert(name.to_string(), Verdict::NotSelected);
+            }
+        }
+        notes.sort();
+        notes.dedup();
+        Ok(Resolved { tools, verdicts, notes })
+    }
+
+    fn wanted(&self, snapshot: &Snapshot) -> Result<(Members, Vec<String>), UnknownToolset> {
+        let mut walk = Walk::new(snapshot);
+        let default = [self.platform.clone()];
+        let names = self.toolsets.as_deref().unwrap_or(&default).iter().chain(&self.also);
+        let names: Vec<&str> = names.map(String::as_str).filter(|name| !name.starts_with('-')).collect();
+        // Sorted, so that the way a tool came in does not depend on the order of names either.
+        let sorted: BTreeSet<&str> = names.iter().copied().filter(|name| *name != "no_mcp").collect();
+        let mut unknown_ones = Vec::new();
+        for name in &sorted {
+            let known = platform(name).filter(|_| meaning(snapshot, name).is_none()).unwrap_or(name);
+            if !walk.enter(known, None) {
+                let error = unknown(snapshot, name);
+                if !self.lenient {
+                    return Err(error);
+                }
+                unknown_ones.push(format!("{error}; it contributes nothing"));
+            }
+        }
+        if self.with_sources && self.toolsets.as_ref().is_none_or(|names| !names.is_empty()) {
+            self.add_sources(&mut walk, snapshot, &names);
+        }
+        walk.notes.extend(unknown_ones);
+        Ok((walk.members, walk.notes))
+    }
+
+    /// The toolsets of plugins and MCP servers that are on because they are there. Naming one server means exactly the
+    /// named ones (spec core §19.3).
+    fn add_sources(&self, walk: &mut Walk<'_>, snapshot: &Snapshot, names: &[&str]) {
+        let names_a_server = names.iter().any(|name| {
+            snapshot.server_toolset(name).is_some() || snapshot.servers().any(|server| super::super::registry::mcp_toolset(server) == **name)
+        });
+        let no_mcp = names_a_server || names.contains(&"no_mcp");
+        let toolsets: Vec<String> = snapshot.registered_toolsets().map(str::to_owned).collect();
+        for toolset in toolsets {
+            let first = snapshot.registered_in(&toolset).and_then(BTreeSet::first);
+            let Some(entry) = first.and_then(|name| snapshot.get(name.as_str())) else { continue };
+            let is_on = match entry.owner.kind {
+                OwnerKind::BuiltIn => false,
+                OwnerKind::Plugin => matches!(meaning(snapshot, &toolset), Some(super::Meaning::Registered(_))),
+                OwnerKind::Mcp => !no_mcp,
+            };
+            if is_on {
+                walk.enter(&toolset, Some(&format!("{toolset} ({})", entry.owner)));
+            }
+        }
+    }
+
+    /// What is taken away, and by what.
+    fn removed(&self, snapshot: &Snapshot, notes: &mut Vec<String>) -> Result<BTreeMap<String, String>, UnknownToolset> {
+        let minus = self.toolsets.iter().flatten().filter_map(|name| name.strip_prefix('-'));
+        let minus: BTreeSet<(&str, String)> = minus.map(|name| (name, format!("-{name}"))).collect();
+        let disabled = self.disabled.iter().map(|name| (name.as_str(), format!("disabled: {name}")));
+        let mut removed = BTreeMap::new();
+        for (name, by) in minus.into_iter().chain(disabled) {
+            let mut walk = Walk::new(snapshot);
+            let known = platform(name).filter(|_| meaning(snapshot, name).is_none()).unwrap_or(name);
+            if !walk.enter(known, None) {
+                return Err(unknown(snapshot, name));
+            }
+            let spares_core = is_bundle(known);
+            for tool in walk.members.into_keys() {
+                if !(spares_core && CORE.contains(&tool.as_str())) {
+                    removed.entry(tool).or_insert_with(|| by.clone());
+                }
+            }
+            notes.append(&mut walk.notes);
+        }
+        Ok(removed)
+    }
+}
