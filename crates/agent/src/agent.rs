@@ -390,10 +390,7 @@ impl Agent {
 
 impl fmt::Debug for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Setup")
-            .field("model", &self.model.name())
-            .field("wanted", &self.wanted)
-            .finish_non_exhaustive()
+        f.debug_struct("Setup").field("model", &self.model.name()).field("wanted", &self.wanted).finish_non_exhaustive()
     }
 }
 

@@ -46,7 +46,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  hermes tour")]
     Tour,
     /// The tools by themselves; without a command, a checklist of what is on.
-    #[command(after_help = "Examples:\n  hermes tools                       tick what is on\n  hermes tools list\n  hermes tools disable web --platform telegram")]
+    #[command(
+        after_help = "Examples:\n  hermes tools                       tick what is on\n  hermes tools list\n  hermes tools disable web --platform telegram"
+    )]
     Tools {
         /// With the checklist: for which surface.
         #[arg(long, value_name = "NAME", default_value = "cli")]
@@ -184,7 +186,9 @@ pub(crate) struct CallArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsVerb {
     /// List the toolsets and their tools: what is on, what is not, and why.
-    #[command(after_help = "Examples:\n  hermes tools list\n  hermes tools list --platform telegram --all\n  hermes tools list --json")]
+    #[command(
+        after_help = "Examples:\n  hermes tools list\n  hermes tools list --platform telegram --all\n  hermes tools list --json"
+    )]
     List {
         #[command(flatten)]
         selection: SelectionArgs,

@@ -8,8 +8,8 @@ use hermes_agent::{Agent, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock};
 use hermes_exec::LocalEnvironment;
 use hermes_runtime::{
-    ApprovalMode, Budget, Checks, Definitions, Dispatcher, PlainJudge, Profile, Registry, Selection, Task, UnknownToolset,
-    Wanted, toolset,
+    ApprovalMode, Budget, Checks, Definitions, Dispatcher, PlainJudge, Profile, Registry, Selection, Task,
+    UnknownToolset, Wanted, toolset,
 };
 
 use crate::args::AgentArgs;
@@ -42,7 +42,9 @@ pub(crate) fn define_toolsets(config: &Config, registry: &Registry) -> Result<()
         }
     }
     for (name, set) in wanted {
-        registry.define_toolset(&name, set).map_err(|error| Failure::new(format!("custom_toolsets in config.yaml: {error}")))?;
+        registry
+            .define_toolset(&name, set)
+            .map_err(|error| Failure::new(format!("custom_toolsets in config.yaml: {error}")))?;
     }
     Ok(())
 }

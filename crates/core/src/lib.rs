@@ -32,8 +32,8 @@ pub use environment::{
     Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat, Finished, FinishedHow,
 };
 pub use hooks::{
-    Checkpointer, Edit, EditReviewer, ExecutionMiddleware, HookCall, HookDecision, HookFacts, HookResult, Next, OnError,
-    PostHook, PreHook, Redactor, RequestMiddleware, TransformHook,
+    Checkpointer, Edit, EditReviewer, ExecutionMiddleware, HookCall, HookDecision, HookFacts, HookResult, Next,
+    OnError, PostHook, PreHook, Redactor, RequestMiddleware, TransformHook,
 };
 pub use message::{Message, Usage};
 pub use name::{InvalidToolName, ToolName};

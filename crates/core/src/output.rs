@@ -48,7 +48,13 @@ impl ToolOutput {
 
     /// A text answer.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: Content::Text(text.into()), attachments: Vec::new(), origin: None, summary: None, detail: Vec::new() }
+        Self {
+            content: Content::Text(text.into()),
+            attachments: Vec::new(),
+            origin: None,
+            summary: None,
+            detail: Vec::new(),
+        }
     }
 
     /// Says that somebody outside wrote the text; a model is then told that it is data and no instruction.

@@ -148,7 +148,12 @@ impl Checks {
     fn refresh(&self, now: Duration) {
         let stale: Vec<(Question, Option<Check>)> = {
             let known = self.known();
-            known.answers.iter().filter(|(_, answer)| answer.until <= now).map(|(q, a)| (q.clone(), a.check.clone())).collect()
+            known
+                .answers
+                .iter()
+                .filter(|(_, answer)| answer.until <= now)
+                .map(|(q, a)| (q.clone(), a.check.clone()))
+                .collect()
         };
         for (question, check) in stale {
             self.ask(question, check, now);
@@ -254,7 +259,10 @@ fn still_unknown() -> Availability {
 
 fn ask_safely(check: &Check) -> Availability {
     catch_unwind(AssertUnwindSafe(|| check.ask())).unwrap_or_else(|_| {
-        Availability::missing(format!("the check `{}` failed", check.id()), "this is a bug in it; hermes doctor tells more")
+        Availability::missing(
+            format!("the check `{}` failed", check.id()),
+            "this is a bug in it; hermes doctor tells more",
+        )
     })
 }
 

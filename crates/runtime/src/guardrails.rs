@@ -161,10 +161,14 @@ impl Turn {
         let (code, count, message) = if hopeless >= HOPELESS - 1 {
             ("repeated_exact_failure_block", hopeless + 1, hopeless_words(tool, hopeless))
         } else if failed >= rails.hard_stop_after.exact_failure {
-            let message = format!("{tool} failed {failed} times with exactly these arguments; it was not run again. Change something, or say what stands in the way.");
+            let message = format!(
+                "{tool} failed {failed} times with exactly these arguments; it was not run again. Change something, or say what stands in the way."
+            );
             ("repeated_exact_failure_block", failed, message)
         } else if repeated >= rails.hard_stop_after.idempotent_no_progress {
-            let message = format!("{tool} gave the same result {repeated} times for exactly these arguments; it was not run again. Use the result you have, or do something else.");
+            let message = format!(
+                "{tool} gave the same result {repeated} times for exactly these arguments; it was not run again. Use the result you have, or do something else."
+            );
             ("idempotent_no_progress_block", repeated, message)
         } else {
             return None;
@@ -190,13 +194,20 @@ impl Turn {
                 let same_tool = bump(&mut self.failures_of_tool, tool.clone());
                 if rails.hard_stop_enabled && same_tool >= rails.hard_stop_after.same_tool_failure {
                     let message = format!("{tool} has failed {same_tool} times in this turn, so the turn ends here.");
-                    return Some(Says { action: Action::Halt, code: "same_tool_failure_halt", message, count: same_tool });
+                    return Some(Says {
+                        action: Action::Halt,
+                        code: "same_tool_failure_halt",
+                        message,
+                        count: same_tool,
+                    });
                 }
                 if !rails.warnings_enabled {
                     return None;
                 }
                 if exact >= rails.warn_after.exact_failure {
-                    let message = format!("{tool} has now failed {exact} times with exactly these arguments. Do not send them again; change something.");
+                    let message = format!(
+                        "{tool} has now failed {exact} times with exactly these arguments. Do not send them again; change something."
+                    );
                     return Some(warn("repeated_exact_failure_warning", message, exact));
                 }
                 (same_tool >= rails.warn_after.same_tool_failure).then(|| {
@@ -235,7 +246,10 @@ impl Turn {
 
 fn hopeless_words(tool: &str, count: u32) -> String {
     let shown: String = tool.chars().take(80).collect();
-    format!("this is attempt {} of exactly this call of `{shown}`, which cannot succeed; it was not run. Send something else, or say what stands in the way.", count.max(HOPELESS))
+    format!(
+        "this is attempt {} of exactly this call of `{shown}`, which cannot succeed; it was not run. Send something else, or say what stands in the way.",
+        count.max(HOPELESS)
+    )
 }
 
 fn warn(code: &'static str, message: String, count: u32) -> Says {

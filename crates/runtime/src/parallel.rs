@@ -49,6 +49,11 @@ impl Footprint {
         }
     }
 
+    /// Of a call that reads, and does not say what.
+    pub fn reading_anything() -> Self {
+        Self::Paths { reads: vec![PathBuf::from("/")], writes: Vec::new() }
+    }
+
     /// Whether the two must not run side by side.
     pub fn conflicts(&self, other: &Self) -> bool {
         match (self, other) {

@@ -48,7 +48,11 @@ impl Daemon {
         let daemon = Arc::clone(self);
         Check::quick("daemon", move || {
             daemon.asked.fetch_add(1, SeqCst);
-            if daemon.up.load(SeqCst) { Availability::Available } else { Availability::missing("no daemon", "start it") }
+            if daemon.up.load(SeqCst) {
+                Availability::Available
+            } else {
+                Availability::missing("no daemon", "start it")
+            }
         })
     }
 }

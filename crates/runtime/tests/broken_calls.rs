@@ -134,11 +134,11 @@ async fn a_tool_outside_of_the_visible_set_does_not_exist() {
 async fn a_tool_that_was_unregistered_meanwhile_is_neither_run_nor_offered() {
     let (reader, ghost) = (reader(), Arc::new(FakeTool::new("ghost")));
     let mut setting = Setting::new([&reader]).allowing_all();
-    register(&setting.registry, "server", vec![Arc::clone(&ghost) as _]).unwrap();
+    let server = register(&setting.registry, "server", vec![Arc::clone(&ghost) as _]);
     setting.visible.insert(ghost.spec().name.clone());
     assert_eq!(setting.call("ghost", json!({})).await.status, Status::Ok);
 
-    register(&setting.registry, "server", Vec::new()).unwrap();
+    setting.registry.withdraw(&server);
     let report = setting.call("ghost", json!({})).await;
     assert_eq!(report.status, Status::UnknownTool);
     assert_eq!(ghost.calls().len(), 1);

@@ -35,13 +35,29 @@ async fn files_in_store(setting: &Setting) -> Vec<String> {
     setting.environment.list(Path::new(STORE)).await.unwrap_or_default()
 }
 
-/// The part of the result itself that the model sees.
+/// The beginning of the result itself that the model sees.
 fn preview(report: &CallReport) -> &str {
-    let (head, rest) = report.text.split_once(" characters:\n").unwrap();
-    let preview = rest.strip_suffix("\n</persisted-output>").unwrap();
-    let claimed: usize = head.rsplit(' ').next().unwrap().parse().unwrap();
-    assert_eq!(claimed, preview.chars().count(), "the preview is as long as it says");
-    preview
+    both_ends(report).0
+}
+
+/// The beginning and the end; the end is empty if the beginning is all.
+fn both_ends(report: &CallReport) -> (&str, &str) {
+    let (claim, rest) = report.text.split_once(" characters:\n").unwrap();
+    let rest = rest.strip_suffix("\n</persisted-output>").unwrap();
+    let is_as_long_as = |claim: &str, shown: &str| {
+        let claimed: usize = claim.rsplit(' ').next().unwrap().parse().unwrap();
+        assert_eq!(claimed, shown.chars().count(), "the preview is as long as it says");
+    };
+    let (head, tail) = match rest.split_once("\n…\nThe last ") {
+        Some((head, rest)) => {
+            let (last, tail) = rest.split_once(" characters:\n").unwrap();
+            is_as_long_as(last, tail);
+            (head, tail)
+        }
+        None => (rest, ""),
+    };
+    is_as_long_as(claim, head);
+    (head, tail)
 }
 
 #[tokio::test]
@@ -52,9 +68,11 @@ async fn a_result_of_150_000_characters_is_stored_whole_and_shown_by_its_beginni
     assert_eq!((report.status, report.summary.as_str()), (Status::Ok, "much"));
     assert_eq!(stored(&setting, "call"), text);
 
-    let shown = preview(&report);
-    assert!((750..=1_500).contains(&shown.chars().count()), "{} characters", shown.chars().count());
-    assert!(text.starts_with(shown) && text[shown.len()..].starts_with('\n'), "it ends with a line: {shown}");
+    let (head, tail) = both_ends(&report);
+    assert!((500..=1_000).contains(&head.chars().count()), "{} characters", head.chars().count());
+    assert!(text.starts_with(head) && text[head.len()..].starts_with('\n'), "it ends with a line: {head}");
+    assert!((250..=500).contains(&tail.chars().count()), "{} characters", tail.chars().count());
+    assert!(text.ends_with(tail) && text[..text.len() - tail.len()].ends_with('\n'), "it begins with a line: {tail}");
     assert!(report.text.starts_with("<persisted-output>\n"), "{}", report.text);
     for fact in ["150000 characters", "100000", "/tmp/hermes-fake/results/call.txt", "1500 lines", "read_file"] {
         assert!(report.text.contains(fact), "{fact}: {}", report.text);

@@ -114,8 +114,8 @@ async fn a_read_is_never_moved_across_a_write() {
 }
 
 #[tokio::test]
-async fn a_tool_that_acts_runs_alone_whatever_it_says_about_itself() {
-    for effect in [Effect::Converse, Effect::Network, Effect::Write, Effect::Execute] {
+async fn a_tool_that_acts_and_does_not_say_on_what_runs_alone_whatever_it_says_about_itself() {
+    for effect in [Effect::Converse, Effect::Write, Effect::Execute] {
         let tool = giving_way(FakeTool::new("act").effect(effect).parallel(true));
         let setting = Setting::new([&tool]).allowing_all();
         setting.call_all(&numbered(&["act", "act", "act"])).await;

@@ -160,7 +160,8 @@ fn a_built_in_is_only_replaced_by_an_owner_with_a_grant_whatever_toolset_it_clai
         for toolset in ["terminal", "mine", "mcp-x"] {
             let (registry, _built_in) = with_terminal();
             let stranger = registry.owner(kind, "stranger", false);
-            let refused = registry.offer(&stranger, vec![tool("other", toolset), tool("terminal", toolset)]).unwrap_err();
+            let refused =
+                registry.offer(&stranger, vec![tool("other", toolset), tool("terminal", toolset)]).unwrap_err();
             let OfferRefused::BuiltIn { name, newcomer } = &refused else { panic!("{refused:?}") };
             assert_eq!((name.as_str(), newcomer.name.as_str()), ("terminal", "stranger"));
             assert!(refused.to_string().contains("plugins.entries.stranger.allow_tool_override"), "{refused}");

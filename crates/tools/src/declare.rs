@@ -7,10 +7,12 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use hermes_core::{
-    Effect, Example, Expected, JsonMap, Tool, ToolCx, ToolError, ToolName, ToolResult, ToolSpec, Touches,
+    Check, Edit, Effect, Example, Expected, JsonMap, StopTurn, Tool, ToolCx, ToolError, ToolName, ToolResult, ToolSpec,
+    Touches,
 };
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -18,12 +20,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 type Answering = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
+type Previewing = Pin<Box<dyn Future<Output = Result<Vec<Edit>, String>> + Send>>;
+type Editing<A> = Box<dyn Fn(A, ToolCx) -> Previewing + Send + Sync>;
 type Running<A> = Box<dyn Fn(A, ToolCx) -> Answering + Send + Sync>;
 
 /// A tool with typed arguments `A`.
 pub struct Builtin<A> {
     spec: ToolSpec,
     run: Running<A>,
+    edits: Option<Editing<A>>,
+    check: Option<Check>,
     touches: fn(&A, &ToolCx) -> Touches,
     headline: fn(&A) -> String,
     examples: Vec<Example>,
@@ -36,12 +42,33 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> Builtin<A> {
     where
         F: Future<Output = ToolResult> + Send + 'static,
     {
+        Self::running(name, Box::new(move |arguments, cx| Box::pin(run(arguments, cx))))
+    }
+
+    /// The same for a function that blocks: it runs on a thread that may. It cannot be dropped half-way, so a long one
+    /// has to look at `cx.cancel` now and then.
+    pub fn blocking(name: &'static str, run: fn(A, ToolCx) -> ToolResult) -> Self {
+        let on_a_thread = move |arguments, cx| -> Answering {
+            Box::pin(async move {
+                let done = tokio::task::spawn_blocking(move || run(arguments, cx)).await;
+                done.unwrap_or_else(|error| match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(_) => Err(ToolError::Stop(StopTurn::Cancelled)),
+                })
+            })
+        };
+        Self::running(name, Box::new(on_a_thread))
+    }
+
+    fn running(name: &'static str, run: Running<A>) -> Self {
         // The build script refuses names that are no tool names.
         #[expect(clippy::expect_used, reason = "checked when this crate was built")]
         let name = ToolName::new(name).expect("the build script checked the name");
         Self {
             spec: ToolSpec::new(name, schema_of::<A>()),
-            run: Box::new(move |arguments, cx| Box::pin(run(arguments, cx))),
+            run,
+            edits: None,
+            check: None,
             touches: |_, _| Touches::nothing(),
             headline: |_| String::new(),
             examples: Vec::new(),
@@ -84,10 +111,34 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> Builtin<A> {
         self
     }
 
+    /// How long a call may take, where that is not five minutes.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.spec.deadline = Some(deadline);
+        self
+    }
+
     /// The result is never stored and previewed; the tool limits it by itself.
     #[must_use]
     pub fn limits_itself(mut self) -> Self {
         self.spec.max_result_chars = None;
+        self
+    }
+
+    /// What an editor shows before a call changes files; needed by every tool whose calls touch files to write.
+    #[must_use]
+    pub fn edits<F>(mut self, edits: fn(A, ToolCx) -> F) -> Self
+    where
+        F: Future<Output = Result<Vec<Edit>, String>> + Send + 'static,
+    {
+        self.edits = Some(Box::new(move |arguments, cx| Box::pin(edits(arguments, cx))));
+        self
+    }
+
+    /// Who is asked whether it can be used here.
+    #[must_use]
+    pub fn check(mut self, check: Check) -> Self {
+        self.check = Some(check);
         self
     }
 
@@ -133,6 +184,16 @@ pub fn fails(error: &'static str) -> Expected {
 impl<A: DeserializeOwned + JsonSchema + Send + 'static> Tool for Builtin<A> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn check(&self) -> Option<&Check> {
+        self.check.as_ref()
+    }
+
+    async fn edits(&self, arguments: &JsonMap, cx: &ToolCx) -> Result<Vec<Edit>, String> {
+        let Some(edits) = &self.edits else { return Err(format!("{} cannot show its changes", self.spec.name)) };
+        let arguments = self.typed(arguments.clone()).map_err(|error| error.to_string())?;
+        edits(arguments, cx.clone()).await
     }
 
     fn touches(&self, arguments: &JsonMap, cx: &ToolCx) -> Touches {

@@ -28,7 +28,7 @@ impl Todos for List {
 #[tokio::test]
 async fn every_example_answers_what_it_says() {
     let registry = Arc::new(Registry::new());
-    registry.register(&Builtins).unwrap();
+    registry.built_in(&Builtins).unwrap();
     let dispatcher = Dispatcher::new(Arc::clone(&registry), Arc::new(PlainJudge));
     let snapshot = registry.snapshot();
     let visible: BTreeSet<_> = snapshot.entries().map(|entry| entry.tool.spec().name.clone()).collect();

@@ -14,7 +14,8 @@ use hermes_agent::{Agent, ChatCompletions, Event, HttpTransport, Listener, Retry
 use hermes_core::{Asker, CancellationToken, Environment as _, Message, ModelError, Tool};
 use hermes_exec::LocalEnvironment;
 use hermes_runtime::{
-    ApprovalMode, Checks, Definitions, Dispatcher, OwnerKind, PlainJudge, Profile, Registry, Selection, Status, Task, Wanted,
+    ApprovalMode, Checks, Definitions, Dispatcher, OwnerKind, PlainJudge, Profile, Registry, Selection, Status, Task,
+    Wanted,
 };
 use hermes_testkit::{FakeSurroundings, FakeTool, ModelServer, TempHome};
 use hermes_tools::Builtins;

@@ -95,7 +95,9 @@ fn given(key: &Key, typed: &str) -> Value {
             Err(_) => typed.split(',').map(str::trim).filter(|item| !item.is_empty()).collect(),
         },
         Kind::Number => typed.parse::<f64>().map_or_else(|_| json!(typed), |number| json!(number)),
-        Kind::Flag | Kind::Whole(..) | Kind::Lists | Kind::Toolsets => serde_json::from_str(typed).unwrap_or_else(|_| json!(typed)),
+        Kind::Flag | Kind::Whole(..) | Kind::Lists | Kind::Toolsets => {
+            serde_json::from_str(typed).unwrap_or_else(|_| json!(typed))
+        }
     }
 }
 

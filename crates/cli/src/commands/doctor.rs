@@ -179,11 +179,16 @@ fn tools(world: &World, config: &Config) -> Result<Finding, Failure> {
         Verdict::Missing { reason, fix, .. } => Some(format!("{name}: {reason} ({fix})")),
         _ => None,
     }));
-    let off = resolved.verdicts.values().filter(|verdict| matches!(verdict, Verdict::Removed(_) | Verdict::NotSelected));
+    let off =
+        resolved.verdicts.values().filter(|verdict| matches!(verdict, Verdict::Removed(_) | Verdict::NotSelected));
     let off = match off.count() {
         0 => String::new(),
         off => format!(", {off} switched off"),
     };
     let counts = format!("{} of {} usable{off}", resolved.tools.len(), snapshot.entries().count());
-    if trouble.is_empty() { finding(Mark::Fine, counts) } else { finding(Mark::Warning, format!("{counts}; {}", trouble.join("; "))) }
+    if trouble.is_empty() {
+        finding(Mark::Fine, counts)
+    } else {
+        finding(Mark::Warning, format!("{counts}; {}", trouble.join("; ")))
+    }
 }

@@ -85,12 +85,18 @@ fn resolve(
     let selection = Selection { disabled: config.list("agent.disabled_toolsets"), ..Selection::exactly(&names) };
     let resolved = selection.resolve(&definitions.registry().snapshot(), definitions.checks());
     let resolved = resolved.map_err(|error| {
-        if names.iter().any(|name| name.trim_start_matches('-') == error.name) { error.into() } else { session::unknown(config, error) }
+        if names.iter().any(|name| name.trim_start_matches('-') == error.name) {
+            error.into()
+        } else {
+            session::unknown(config, error)
+        }
     })?;
     let relevant = resolved.verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::NotSelected);
     if as_json {
         let tools: Vec<Value> = relevant
-            .map(|(name, verdict)| json!({ "name": name, "on": matches!(verdict, Verdict::On(_)), "why": why(verdict) }))
+            .map(
+                |(name, verdict)| json!({ "name": name, "on": matches!(verdict, Verdict::On(_)), "why": why(verdict) }),
+            )
             .collect();
         return Ok(out::pretty(&json!({ "tools": tools, "notes": resolved.notes }))?);
     }
@@ -109,7 +115,11 @@ fn resolve(
     } else {
         resolved.tools.iter().for_each(|name| text += &format!("{name}\n"));
         if resolved.tools.is_empty() {
-            text += if names.is_empty() { "no tools: the list is empty\n" } else { "no tools; --why tells what became of them\n" };
+            text += if names.is_empty() {
+                "no tools: the list is empty\n"
+            } else {
+                "no tools; --why tells what became of them\n"
+            };
         }
     }
     for note in &resolved.notes {

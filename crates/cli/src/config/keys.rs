@@ -87,14 +87,54 @@ pub(crate) const KEYS: &[Key] = &[
         "environment variables that commands may see besides the safe ones",
     ),
     key("terminal.timeout", Kind::Whole(1, 600), "180", "seconds a command may take if the call does not say"),
-    key("tool_loop_guardrails.hard_stop_after.exact_failure", Kind::Whole(1, 1000), "5", "failures of one call before it is not run any more"),
-    key("tool_loop_guardrails.hard_stop_after.idempotent_no_progress", Kind::Whole(1, 1000), "5", "equal results of one call before it is not run any more"),
-    key("tool_loop_guardrails.hard_stop_after.same_tool_failure", Kind::Whole(1, 1000), "8", "failures of one tool before the turn ends"),
-    key("tool_loop_guardrails.hard_stop_enabled", Kind::Flag, "true", "whether calls that go round in circles are stopped"),
-    key("tool_loop_guardrails.warn_after.exact_failure", Kind::Whole(1, 1000), "2", "failures of one call before the model is told"),
-    key("tool_loop_guardrails.warn_after.idempotent_no_progress", Kind::Whole(1, 1000), "2", "equal results of one call before the model is told"),
-    key("tool_loop_guardrails.warn_after.same_tool_failure", Kind::Whole(1, 1000), "3", "failures of one tool before the model is told"),
-    key("tool_loop_guardrails.warnings_enabled", Kind::Flag, "true", "whether the model is told that it goes round in circles"),
+    key(
+        "tool_loop_guardrails.hard_stop_after.exact_failure",
+        Kind::Whole(1, 1000),
+        "5",
+        "failures of one call before it is not run any more",
+    ),
+    key(
+        "tool_loop_guardrails.hard_stop_after.idempotent_no_progress",
+        Kind::Whole(1, 1000),
+        "5",
+        "equal results of one call before it is not run any more",
+    ),
+    key(
+        "tool_loop_guardrails.hard_stop_after.same_tool_failure",
+        Kind::Whole(1, 1000),
+        "8",
+        "failures of one tool before the turn ends",
+    ),
+    key(
+        "tool_loop_guardrails.hard_stop_enabled",
+        Kind::Flag,
+        "true",
+        "whether calls that go round in circles are stopped",
+    ),
+    key(
+        "tool_loop_guardrails.warn_after.exact_failure",
+        Kind::Whole(1, 1000),
+        "2",
+        "failures of one call before the model is told",
+    ),
+    key(
+        "tool_loop_guardrails.warn_after.idempotent_no_progress",
+        Kind::Whole(1, 1000),
+        "2",
+        "equal results of one call before the model is told",
+    ),
+    key(
+        "tool_loop_guardrails.warn_after.same_tool_failure",
+        Kind::Whole(1, 1000),
+        "3",
+        "failures of one tool before the model is told",
+    ),
+    key(
+        "tool_loop_guardrails.warnings_enabled",
+        Kind::Flag,
+        "true",
+        "whether the model is told that it goes round in circles",
+    ),
     key("tool_output.max_bytes", Kind::Whole(1, 10_000_000), "50000", "bytes of command output that are kept"),
     key("tool_output.max_line_length", Kind::Whole(1, 1_000_000), "2000", "characters of one line that are shown"),
     key("tool_output.max_lines", Kind::Whole(1, 1_000_000), "2000", "lines that one read shows at most"),
@@ -313,9 +353,7 @@ fn list(value: &Value) -> Option<Value> {
         Value::String(text) if text.trim_start().starts_with('[') => {
             serde_saphyr::from_str::<Vec<String>>(text).ok().map(|items| json!(items))
         }
-        Value::String(text) => {
-            Some(text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect())
-        }
+        Value::String(text) => Some(text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()),
         _ => None,
     }
 }

@@ -110,7 +110,8 @@ impl Config {
                 let Some(key) = keys::find(dotted) else { return Ok(()) };
                 let value = with_variables(value.to_json(), variable);
                 if key.kind == Kind::List && value.as_str().is_some_and(|text| text.contains([',', '['])) {
-                    self.warnings.push(trouble(entry.line, &format!("{dotted} is a text; it is read as a list")).message);
+                    self.warnings
+                        .push(trouble(entry.line, &format!("{dotted} is a text; it is read as a list")).message);
                 }
                 let value = key.check(&value).map_err(|why| trouble(entry.line, &why))?;
                 match value {

@@ -86,7 +86,8 @@ pub(super) async fn fit_turn(reports: &mut [CallReport], task: &Task) {
     let mut lengths: Vec<usize> = reports.iter().map(|report| report.text.chars().count()).collect();
     let mut total: usize = lengths.iter().sum();
     while total > most {
-        let candidates = (0..reports.len()).filter(|i| !reports[*i].body.is_stored && lengths[*i] > 2 * (HEAD_CHARS + TAIL_CHARS));
+        let candidates =
+            (0..reports.len()).filter(|i| !reports[*i].body.is_stored && lengths[*i] > 2 * (HEAD_CHARS + TAIL_CHARS));
         // The longest first, and of two as long the earlier one, so that the outcome does not depend on chance.
         let Some(longest) = candidates.max_by_key(|i| (lengths[*i], std::cmp::Reverse(*i))) else { return };
         let report = &mut reports[longest];
@@ -127,9 +128,9 @@ async fn stored(readable: Readable, why: &str, call_id: &str, from_outside: bool
     };
     let (head, tail) = preview(&text);
     let (first, last) = (head.chars().count(), tail.chars().count());
+    let end = if tail.is_empty() { String::new() } else { format!("\n…\nThe last {last} characters:\n{tail}") };
     format!(
-        "<persisted-output>\n{why} {place}\n{beside}The first {first} characters:\n{head}\n…\nThe last {last} \
-         characters:\n{tail}\n</persisted-output>"
+        "<persisted-output>\n{why} {place}\n{beside}The first {first} characters:\n{head}{end}\n</persisted-output>"
     )
 }
 

@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
+use hermes_core::Effect;
 
 use super::{Call, Phase, Status, Step, stopped_before_it_began};
 use crate::parallel::Footprint;
@@ -42,11 +43,19 @@ pub(super) async fn again(call: &mut Call<'_>) {
 async fn wait(call: &mut Call<'_>) {
     let (Some((board, index)), Some(entry)) = (call.place, call.entry.clone()) else { return };
     let task = call.scope.task;
-    let footprint = if entry.tool.spec().parallel {
-        let touches = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
-        Footprint::of(&touches, &*task.environment).await
-    } else {
-        Footprint::Anything
+    let spec = entry.tool.spec();
+    let footprint = match spec.effect {
+        Effect::None | Effect::Read | Effect::Network | Effect::Write if spec.parallel => {
+            let touches = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+            match Footprint::of(&touches, &*task.environment).await {
+                // It does something and does not say to what.
+                Footprint::Nothing if spec.effect == Effect::Write => Footprint::Anything,
+                Footprint::Nothing if spec.effect != Effect::None => Footprint::reading_anything(),
+                footprint => footprint,
+            }
+        }
+        // What runs programs reaches whatever they reach, and a person answers one question at a time.
+        _ => Footprint::Anything,
     };
     tokio::select! {
         biased;

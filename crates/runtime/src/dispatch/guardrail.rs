@@ -40,15 +40,11 @@ impl Step for Repetition {
         let task = call.scope.task;
         let (Some(rails), Some(outcome)) = (&task.guardrails, &call.outcome) else { return };
         let ending = match outcome.status {
-            Status::Ok => {
-                Ending::Ok { changes: call.spec().is_some_and(|spec| spec.effect >= Effect::Network) }
-            }
+            Status::Ok => Ending::Ok { changes: call.spec().is_some_and(|spec| spec.effect >= Effect::Network) },
             Status::Error | Status::TimedOut => Ending::Failed,
-            Status::UnknownTool
-            | Status::OutOfScope
-            | Status::InvalidArguments
-            | Status::Blocked
-            | Status::Refused => Ending::NeverRan,
+            Status::UnknownTool | Status::OutOfScope | Status::InvalidArguments | Status::Blocked | Status::Refused => {
+                Ending::NeverRan
+            }
             Status::Repeated | Status::NotStarted | Status::Interrupted => Ending::Other,
         };
         let said = task.repetition().after(rails, signature(call), ending, &call.text);

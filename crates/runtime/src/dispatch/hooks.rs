@@ -42,9 +42,14 @@ impl Step for PreHooks {
                     }
                 }
                 Ok(HookDecision::Ask { reason, key }) => {
-                    let key = if key.is_empty() { Vec::new() } else { format!("hook:{}:{key}", facts.name).into_bytes() };
+                    let key =
+                        if key.is_empty() { Vec::new() } else { format!("hook:{}:{key}", facts.name).into_bytes() };
                     let words = if key.is_empty() { "nothing more than this once".into() } else { reason.clone() };
-                    call.asks.push(Concern { reason, note: Some(format!("{} asks", facts.name)), scope: ApprovalScope { key, words } });
+                    call.asks.push(Concern {
+                        reason,
+                        note: Some(format!("{} asks", facts.name)),
+                        scope: ApprovalScope { key, words },
+                    });
                 }
                 Err(why) => call.hook_failed(facts, &why),
             }
@@ -76,7 +81,10 @@ impl Call<'_> {
     pub(super) fn hook_failed(&mut self, facts: &HookFacts, why: &str) {
         match facts.on_error {
             OnError::Block => {
-                self.block(&format!("{} could not decide about it ({why}), and what cannot be checked is not run", facts.name));
+                self.block(&format!(
+                    "{} could not decide about it ({why}), and what cannot be checked is not run",
+                    facts.name
+                ));
             }
             OnError::Allow => self.warn(&format!("{} was skipped: {why}", facts.name)),
         }

@@ -37,13 +37,15 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures::FutureExt as _;
 use futures::future::join_all;
-use hermes_core::{CancellationToken, Concern, HookCall, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolOutput, ToolSpec};
+use hermes_core::{
+    CancellationToken, Concern, HookCall, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolOutput, ToolSpec,
+};
 
 pub use self::budget::Budget;
 pub use self::coerce::Change;
+use self::report::Body;
 pub use self::report::{ApprovalMode, CallReport, Hooks, Observer, Scope, Silent, Status};
 pub use self::sanitise::clean_error;
-use self::report::Body;
 use crate::parallel::{Board, MOST_AT_ONCE};
 use crate::registry::{Entry, Registry, Snapshot};
 
@@ -285,7 +287,8 @@ impl Call<'_> {
         let error = ToolError::tell(format!("{name} failed inside; this is a bug in it, not in the call"));
         self.refuse(Status::Error, error);
         // In a step of the way back nothing else would write the text any more.
-        self.text = self.outcome.as_ref().map(|outcome| normalise::text_of(&outcome.output.content)).unwrap_or_default();
+        self.text =
+            self.outcome.as_ref().map(|outcome| normalise::text_of(&outcome.output.content)).unwrap_or_default();
     }
 
     pub(crate) fn spec(&self) -> Option<&ToolSpec> {

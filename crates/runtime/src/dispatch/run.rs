@@ -74,11 +74,13 @@ impl Step for Run {
                 call.outcome = Some(outcome);
             }
             Ended::Stopped => {
-                let error = ToolError::tell(format!("{name} was interrupted by the user; it may have taken effect in part"));
+                let error =
+                    ToolError::tell(format!("{name} was interrupted by the user; it may have taken effect in part"));
                 call.refuse(Status::Interrupted, error.with("status", "interrupted"));
             }
             Ended::TooLate => {
-                let message = format!("{name} was dropped after {} s; it may have taken effect in part", limit.as_secs_f32());
+                let message =
+                    format!("{name} was dropped after {} s; it may have taken effect in part", limit.as_secs_f32());
                 call.warn(&message);
                 call.refuse(Status::TimedOut, ToolError::tell(message).with("status", "timed_out"));
             }

@@ -20,7 +20,15 @@ const PREFIX: &str = "[TOOL_ERROR] ";
 const LONGEST: usize = 2_000;
 
 const TAGS: &[&str] = &[
-    "tool_call", "function_call", "result", "response", "output", "input", "system", "assistant", "user",
+    "tool_call",
+    "function_call",
+    "result",
+    "response",
+    "output",
+    "input",
+    "system",
+    "assistant",
+    "user",
     // The frame of ours that marks foreign text.
     "untrusted_tool_result",
 ];
@@ -97,9 +105,10 @@ fn without_tags(text: &str) -> String {
             _ => {}
         }
     }
-    // A section that never ends is text; only its mark goes.
+    // A section that never ends is text. Its mark is written differently rather than taken out, which could put a tag
+    // together.
     for begin in sections.into_iter().rev() {
-        kept.replace_range(begin..begin + CDATA.len(), "");
+        kept.replace_range(begin..begin + CDATA.len(), "[CDATA: ");
     }
     kept
 }
@@ -128,9 +137,9 @@ fn without_fences(text: &str) -> String {
         let mut body = body;
         while let Some(rest) = body.trim_start().strip_prefix("```") {
             let rest = rest.trim_start_matches('`');
-            let language = LANGUAGES.iter().find(|language| {
-                rest.get(..language.len()).is_some_and(|head| head.eq_ignore_ascii_case(language))
-            });
+            let language = LANGUAGES
+                .iter()
+                .find(|language| rest.get(..language.len()).is_some_and(|head| head.eq_ignore_ascii_case(language)));
             body = rest[language.map_or(0, |language| language.len())..].trim_start();
         }
         while let Some(rest) = body.trim_end().strip_suffix("```") {
@@ -157,7 +166,7 @@ mod tests {
             ("a <system role=\"x\"> b", "a <system role=\"x\"> b"),
             ("<sys<system>tem>x", "x"),
             ("a<![CDATA[ <user> ]]>b", "ab"),
-            ("a<![cdata[ b", "a b"),
+            ("a<![cdata[ b", "a[CDATA:  b"),
             ("<![CDA<user>TA[x]]>y", "y"),
             ("```json\n{\"a\":1}\n```", "\n{\"a\":1}\n"),
             ("see:\n  ```\nx\n```  \nend", "see:\n\nx\n\nend"),

@@ -152,7 +152,8 @@ fn meaning<'a>(snapshot: &'a Snapshot, name: &'a str) -> Option<Meaning<'a>> {
     if let Some(toolset) = snapshot.server_toolset(name) {
         return Some(Meaning::Registered(toolset));
     }
-    let is_tool = snapshot.get(name).is_some() || CORE.contains(&name) || TOOLSETS.iter().any(|s| s.tools.contains(&name));
+    let is_tool =
+        snapshot.get(name).is_some() || CORE.contains(&name) || TOOLSETS.iter().any(|s| s.tools.contains(&name));
     is_tool.then_some(Meaning::Tool)
 }
 
@@ -212,7 +213,8 @@ pub fn info(snapshot: &Snapshot, name: &str) -> Result<Info, UnknownToolset> {
             (custom.about.clone(), Origin::Custom, tools, custom.includes.clone())
         }
         Meaning::Registered(toolset) => {
-            let owner = snapshot.registered_in(toolset).into_iter().flatten().find_map(|tool| snapshot.get(tool.as_str()));
+            let owner =
+                snapshot.registered_in(toolset).into_iter().flatten().find_map(|tool| snapshot.get(tool.as_str()));
             let (origin, about) = match owner.map(|entry| (entry.owner.kind, entry.owner.to_string())) {
                 Some((OwnerKind::Mcp, owner)) => (Origin::Mcp, format!("the tools of {owner}")),
                 Some((OwnerKind::Plugin, owner)) => (Origin::Plugin, format!("the tools of {owner}")),
@@ -222,7 +224,15 @@ pub fn info(snapshot: &Snapshot, name: &str) -> Result<Info, UnknownToolset> {
         }
         Meaning::All | Meaning::Tool => ("everything there is".into(), Origin::Bundle, BTreeSet::new(), Vec::new()),
     };
-    Ok(Info { name: name.into(), about, origin, tools: tools.into_iter().collect(), includes, resolved, notes: walk.notes })
+    Ok(Info {
+        name: name.into(),
+        about,
+        origin,
+        tools: tools.into_iter().collect(),
+        includes,
+        resolved,
+        notes: walk.notes,
+    })
 }
 
 /// Whether switching the set off leaves what every platform starts from alone: a surface's bundle, a posture, and any

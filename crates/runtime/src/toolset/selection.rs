@@ -143,7 +143,8 @@ impl Selection {
     /// named ones (spec core §19.3).
     fn add_sources(&self, walk: &mut Walk<'_>, snapshot: &Snapshot, names: &[&str]) {
         let names_a_server = names.iter().any(|name| {
-            snapshot.server_toolset(name).is_some() || snapshot.servers().any(|server| super::super::registry::mcp_toolset(server) == **name)
+            snapshot.server_toolset(name).is_some()
+                || snapshot.servers().any(|server| super::super::registry::mcp_toolset(server) == **name)
         });
         let no_mcp = names_a_server || names.contains(&"no_mcp");
         let toolsets: Vec<String> = snapshot.registered_toolsets().map(str::to_owned).collect();
@@ -162,7 +163,11 @@ impl Selection {
     }
 
     /// What is taken away, and by what.
-    fn removed(&self, snapshot: &Snapshot, notes: &mut Vec<String>) -> Result<BTreeMap<String, String>, UnknownToolset> {
+    fn removed(
+        &self,
+        snapshot: &Snapshot,
+        notes: &mut Vec<String>,
+    ) -> Result<BTreeMap<String, String>, UnknownToolset> {
         let minus = self.toolsets.iter().flatten().filter_map(|name| name.strip_prefix('-'));
         let minus: BTreeSet<(&str, String)> = minus.map(|name| (name, format!("-{name}"))).collect();
         let disabled = self.disabled.iter().map(|name| (name.as_str(), format!("disabled: {name}")));

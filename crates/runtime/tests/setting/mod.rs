@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use hermes_core::{Asker, CancellationToken, Judge, RawArguments, Tool, ToolCall, ToolName};
 use hermes_runtime::{
-    ApprovalMode, CallReport, Checks, Dispatcher, Hooks, Observer, Owner, OwnerKind, PlainJudge, Registry, Scope, Status,
-    Task,
+    ApprovalMode, CallReport, Checks, Dispatcher, Hooks, Observer, Owner, OwnerKind, PlainJudge, Registry, Scope,
+    Status, Task,
 };
 use hermes_testkit::{FakeEnvironment, FakeSurroundings, FakeTool};
 use serde_json::Value;
@@ -32,7 +32,8 @@ impl Setting {
         let registry = Arc::new(Registry::new());
         let tools: Vec<Arc<dyn Tool>> = tools.into_iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect();
         let visible = tools.iter().map(|tool| tool.spec().name.clone()).collect();
-        register(&registry, "test", tools);
+        let built_in = registry.owner(OwnerKind::BuiltIn, "built-in", true);
+        registry.offer(&built_in, tools).unwrap();
         let environment = Arc::new(FakeEnvironment::new());
         Self {
             dispatcher: Dispatcher::new(Arc::clone(&registry), Arc::new(PlainJudge)),
@@ -131,7 +132,7 @@ impl Setting {
 
 /// An observer with a good memory.
 #[derive(Default)]
-pub(crate) struct Heard(Mutex<Vec<Moment>>);
+pub(crate) struct Heard(Mutex<Vec<Moment>>, Mutex<Vec<String>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
@@ -143,6 +144,10 @@ impl Heard {
     pub(crate) fn moments(&self) -> Vec<Moment> {
         self.0.lock().unwrap().clone()
     }
+
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.1.lock().unwrap().clone()
+    }
 }
 
 impl Observer for Heard {
@@ -152,6 +157,10 @@ impl Observer for Heard {
 
     fn finished(&self, report: &CallReport) {
         self.0.lock().unwrap().push(Moment::Finished(report.id.clone(), report.status));
+    }
+
+    fn warned(&self, _: &ToolCall, message: &str) {
+        self.1.lock().unwrap().push(message.to_owned());
     }
 }
 

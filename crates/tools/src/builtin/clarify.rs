@@ -3,6 +3,8 @@
 //! The tool knows nothing of screens: it hands the question to whoever can ask. Where nobody can, the model is told to
 //! decide by itself, which is an answer and not a hang.
 
+use std::time::Duration;
+
 use hermes_core::{Answer, Question};
 
 use crate::prelude::*;
@@ -22,6 +24,8 @@ pub(super) fn tool() -> impl Tool {
         .toolset("clarify")
         .emoji("❓")
         .effect(Effect::Converse)
+        // A person may be at lunch.
+        .deadline(Duration::from_secs(24 * 60 * 60))
         .about(
             "Ask the user one question and wait for the answer. Only for a decision that you cannot make or look up.",
         )

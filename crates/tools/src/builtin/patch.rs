@@ -4,7 +4,9 @@
 //! thing that is bridged is the line end, because models write LF and some files are CRLF throughout; the new text then
 //! gets the file's line ends. Bytes outside the replaced piece are the bytes that were there.
 
-use hermes_core::plural;
+use std::path::PathBuf;
+
+use hermes_core::{Edit, plural};
 
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
@@ -45,6 +47,8 @@ pub(super) fn tool() -> impl Tool {
         .toolset("file")
         .emoji("🩹")
         .effect(Effect::Write)
+        .parallel()
+        .edits(edits)
         .about("Replace a piece of text in a file. Read the file first and copy the old text exactly, indentation included.")
         .touches(|args: &Args, cx| {
             let mut touches = Touches::writing(cx.resolve(&args.path));
@@ -67,9 +71,20 @@ pub(super) fn tool() -> impl Tool {
         .example(r#"{"mode": "patch", "path": "notes.txt", "old_string": "a", "new_string": "b"}"#, fails("\"replace\""))
 }
 
-async fn patch(args: Args, cx: ToolCx) -> ToolResult {
+/// A change that can be made.
+struct Change {
+    path: PathBuf,
+    /// The path as people read it.
+    name: String,
+    before: String,
+    after: String,
+    places: Vec<usize>,
+}
+
+/// What the call would do to the file, or why it cannot.
+async fn change(args: Args, cx: &ToolCx) -> Result<Change, ToolError> {
     let path = cx.resolve(&args.path);
-    let name = shown(&cx, &path);
+    let name = shown(cx, &path);
     let unchanged =
         |message: String| ToolError::tell(format!("patch: {message}; nothing was changed")).with("success", false);
     if args.old_string.is_empty() {
@@ -80,8 +95,8 @@ async fn patch(args: Args, cx: ToolCx) -> ToolResult {
     if args.old_string == args.new_string {
         return Err(unchanged("old_string and new_string are the same".into()));
     }
-    known::check(&cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
-    let before = read_for_editing(&cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
+    known::check(cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
+    let before = read_for_editing(cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
     let (old, new) = with_line_ends_of(&before, args.old_string, args.new_string);
     let places: Vec<usize> = before.match_indices(&old).map(|(at, _)| at).collect();
     match places.len() {
@@ -102,6 +117,16 @@ async fn patch(args: Args, cx: ToolCx) -> ToolResult {
         }
     }
     let after = before.replace(&old, &new);
+    Ok(Change { path, name, before, after, places })
+}
+
+async fn edits(args: Args, cx: ToolCx) -> Result<Vec<Edit>, String> {
+    let change = change(args, &cx).await.map_err(|error| error.to_string())?;
+    Ok(vec![Edit::new(&change.path, Some(change.before), Some(change.after))])
+}
+
+async fn patch(args: Args, cx: ToolCx) -> ToolResult {
+    let Change { path, name, before, after, places } = change(args, &cx).await?;
     cx.environment
         .write(&path, after.as_bytes())
         .await

@@ -29,6 +29,8 @@ pub(super) fn tool() -> impl Tool {
         .toolset("terminal")
         .emoji("💻")
         .effect(Effect::Execute)
+        // Longer than the longest command and its end, so that a command's own limit strikes first.
+        .deadline(Duration::from_secs(660))
         .about(
             "Run a shell command to its end and get its output and exit code. Standard input is empty, so nothing can \
              be asked interactively. The working directory is kept from call to call. To read, write, patch or search \

@@ -4,7 +4,9 @@
 //! lines end in CRLF, its line ends (a file too large to be looked at has no habits). Everything that makes the step
 //! atomic lives in the environment.
 
-use hermes_core::{FileErrorKind, FileKind, grouped, plural};
+use std::path::Path;
+
+use hermes_core::{Edit, FileErrorKind, FileKind, grouped, plural};
 
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
@@ -25,6 +27,8 @@ pub(super) fn tool() -> impl Tool {
         .toolset("file")
         .emoji("📝")
         .effect(Effect::Write)
+        .parallel()
+        .edits(edits)
         .about("Create a file or replace all of its content, in one step. To change a part of a file use patch.")
         .touches(|args: &Args, cx| {
             let lines = plural(args.content.lines().count(), "line");
@@ -54,20 +58,7 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     };
     let failed = |error| refused(file_error("write_file", &error));
     known::check(&cx, "write_file", &path).await.map_err(refused)?;
-    let mut existed = true;
-    let old = match cx.environment.stat(&path).await {
-        // Anything that is no regular file is refused by the write itself, in its own words.
-        Ok(stat) if stat.kind == FileKind::File && stat.len <= LARGEST_EDIT => {
-            Some(cx.environment.read(&path, 0..u64::MAX).await.map_err(failed)?)
-        }
-        Ok(_) => None,
-        Err(error) if error.kind == FileErrorKind::NotFound => {
-            existed = false;
-            None
-        }
-        Err(error) => return Err(failed(error)),
-    };
-    let content = with_habits_of(old.as_deref().and_then(|old| std::str::from_utf8(old).ok()), args.content);
+    let (old, content) = change(&cx, &path, args.content).await.map_err(refused)?;
     let dirs_created = cx.environment.write(&path, content.as_bytes()).await.map_err(failed)?;
     known::remember(&cx, &path, Fingerprint::of(content.as_bytes())).await;
     let resolved = path.display().to_string();
@@ -78,7 +69,30 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
         "files_modified": [resolved],
     });
     let lines = plural(content.lines().count(), "line");
-    Ok(ToolOutput::json(result).with_summary(format!("{lines}, {}", if existed { "replaced" } else { "new" })))
+    Ok(ToolOutput::json(result).with_summary(format!("{lines}, {}", if old.is_some() { "replaced" } else { "new" })))
+}
+
+/// What is in the file now (`None` if it is not there), and what would be in it.
+async fn change(cx: &ToolCx, path: &Path, content: String) -> Result<(Option<Vec<u8>>, String), ToolError> {
+    let failed = |error| file_error("write_file", &error);
+    let old = match cx.environment.stat(path).await {
+        // Anything that is no regular file is refused by the write itself, in its own words.
+        Ok(stat) if stat.kind == FileKind::File && stat.len <= LARGEST_EDIT => {
+            Some(cx.environment.read(path, 0..u64::MAX).await.map_err(failed)?)
+        }
+        Ok(_) => Some(Vec::new()),
+        Err(error) if error.kind == FileErrorKind::NotFound => None,
+        Err(error) => return Err(failed(error)),
+    };
+    let content = with_habits_of(old.as_deref().and_then(|old| std::str::from_utf8(old).ok()), content);
+    Ok((old, content))
+}
+
+async fn edits(args: Args, cx: ToolCx) -> Result<Vec<Edit>, String> {
+    let path = cx.resolve(&args.path);
+    let (old, new) = change(&cx, &path, args.content).await.map_err(|error| error.to_string())?;
+    let old = old.map(|old| String::from_utf8(old).map_err(|_| format!("{} is not UTF-8 text", path.display())));
+    Ok(vec![Edit::new(&path, old.transpose()?, Some(new))])
 }
 
 fn with_habits_of(old: Option<&str>, content: String) -> String {

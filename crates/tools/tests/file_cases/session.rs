@@ -71,7 +71,7 @@ struct Session {
 impl Session {
     fn new() -> Self {
         let registry = Arc::new(Registry::new());
-        registry.register(&Builtins).unwrap();
+        registry.built_in(&Builtins).unwrap();
         let visible = registry.snapshot().entries().map(|entry| entry.tool.spec().name.clone()).collect();
         let home = TempHome::new();
         let text = |path: PathBuf| path.into_os_string().into_string().unwrap();

@@ -129,7 +129,9 @@ impl<'a> Choice<'a> {
         for entry in &self.list {
             let off = entry.strip_prefix('-').map(|name| members(name, self.definitions)).transpose()?;
             match off {
-                Some(off) if !off.is_disjoint(tools) => list.extend(off.difference(tools).map(|tool| format!("-{tool}"))),
+                Some(off) if !off.is_disjoint(tools) => {
+                    list.extend(off.difference(tools).map(|tool| format!("-{tool}")))
+                }
                 _ => list.push(entry.clone()),
             }
         }

@@ -35,7 +35,9 @@ impl fmt::Display for Row {
 
 pub(super) fn run(world: &World, config: &Config, definitions: &Definitions, platform: &str) -> Result<Exit, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(Failure::usage("a checklist needs a terminal; hermes tools list shows the tools, hermes tools enable|disable NAME changes them"));
+        return Err(Failure::usage(
+            "a checklist needs a terminal; hermes tools list shows the tools, hermes tools enable|disable NAME changes them",
+        ));
     }
     let key = change::key(platform)?;
     let resolved = super::resolved(config, &session::selection(config, key, None, None), definitions)?;
@@ -93,7 +95,8 @@ fn changes(names: &[(String, String)], before: &BTreeSet<String>, after: &BTreeS
     }
     let mut changes = Vec::new();
     for (set, tools) in sets {
-        let changed: Vec<&str> = tools.iter().copied().filter(|tool| before.contains(*tool) != after.contains(*tool)).collect();
+        let changed: Vec<&str> =
+            tools.iter().copied().filter(|tool| before.contains(*tool) != after.contains(*tool)).collect();
         let all = |on: bool| tools.iter().all(|tool| after.contains(*tool) == on);
         if changed.is_empty() {
             continue;
@@ -119,7 +122,10 @@ mod tests {
         let all = set(&["read", "write", "sum"]);
         assert_eq!(changes(&names, &all, &set(&["sum"])), [("file".to_owned(), false)]);
         assert_eq!(changes(&names, &all, &set(&["sum", "read"])), [("write".to_owned(), false)]);
-        assert_eq!(changes(&names, &set(&[]), &set(&["read", "sum"])), [("read".to_owned(), true), ("math".to_owned(), true)]);
+        assert_eq!(
+            changes(&names, &set(&[]), &set(&["read", "sum"])),
+            [("read".to_owned(), true), ("math".to_owned(), true)]
+        );
         assert!(changes(&names, &all, &all).is_empty());
     }
 }

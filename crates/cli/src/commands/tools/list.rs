@@ -17,11 +17,19 @@ const ALL_ON: &str = "●";
 const SOME_ON: &str = "◐";
 const ALL_OFF: &str = "○";
 
-pub(super) fn list(snapshot: &Snapshot, checks: &Checks, chosen: &Chosen, all: bool, as_json: bool) -> Result<Exit, Failure> {
+pub(super) fn list(
+    snapshot: &Snapshot,
+    checks: &Checks,
+    chosen: &Chosen,
+    all: bool,
+    as_json: bool,
+) -> Result<Exit, Failure> {
     if as_json {
         let tools: Vec<Value> = snapshot.entries().map(|entry| in_json(entry, checks, &chosen.resolved)).collect();
-        let absent = chosen.resolved.verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::NotRegistered(_)));
-        let absent = absent.map(|(name, verdict)| json!({ "name": name, "on": false, "registered": false, "why": why(verdict) }));
+        let absent =
+            chosen.resolved.verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::NotRegistered(_)));
+        let absent = absent
+            .map(|(name, verdict)| json!({ "name": name, "on": false, "registered": false, "why": why(verdict) }));
         let tools: Vec<Value> = tools.into_iter().chain(absent.filter(|_| all)).collect();
         out::pretty(&Value::Array(tools))?;
         return Ok(Exit::Done);
@@ -34,13 +42,24 @@ pub(super) fn list(snapshot: &Snapshot, checks: &Checks, chosen: &Chosen, all: b
     let mut text = format!("  {} on   tools\n", padded("toolset", 14));
     for (set, entries) in &sets {
         let count = entries.iter().filter(|entry| on(entry.tool.spec().name.as_str())).count();
-        let mark = if count == 0 { ALL_OFF } else if count == entries.len() { ALL_ON } else { SOME_ON };
+        let mark = if count == 0 {
+            ALL_OFF
+        } else if count == entries.len() {
+            ALL_ON
+        } else {
+            SOME_ON
+        };
         let names: Vec<&str> = entries.iter().map(|entry| entry.tool.spec().name.as_str()).collect();
         let names = wrapped(&names.join(" · "), 80, 22);
         text += &format!("  {} {mark}    {}\n", padded(set, 14), names.trim_start());
         for entry in entries {
             let name = entry.tool.spec().name.as_str();
-            if let Some(verdict) = chosen.resolved.verdicts.get(name).filter(|_| !on(name) && (all || count > 0 || is_missing(entry, checks))) {
+            if let Some(verdict) = chosen
+                .resolved
+                .verdicts
+                .get(name)
+                .filter(|_| !on(name) && (all || count > 0 || is_missing(entry, checks)))
+            {
                 let line = format!("{name}: {}", why(verdict));
                 text += &format!("{}\n", wrapped(&line, 80, 22));
             }
@@ -53,8 +72,13 @@ pub(super) fn list(snapshot: &Snapshot, checks: &Checks, chosen: &Chosen, all: b
         text += &format!("  ! {note}\n");
     }
     let total = snapshot.entries().count();
-    text += &format!("{} of {} on for {}.", chosen.resolved.tools.len(), plural(total, "tool"), chosen.surface);
-    text += " hermes tools enable NAME · hermes tools show NAME\n";
+    text += &format!(
+        "{} of {} on for {}. hermes tools (interactive)\n",
+        chosen.resolved.tools.len(),
+        plural(total, "tool"),
+        chosen.surface
+    );
+    text += "hermes tools enable|disable NAME · hermes tools show NAME\n";
     out::line(&text)?;
     Ok(Exit::Done)
 }
@@ -75,7 +99,8 @@ fn not_here(resolved: &Resolved, snapshot: &Snapshot) -> String {
     let mut text = String::new();
     for set in toolset::names(snapshot).iter().filter(|name| !name.starts_with("hermes-")) {
         let Ok(info) = toolset::info(snapshot, set) else { continue };
-        let (these, others): (Vec<&str>, Vec<&str>) = rest.into_iter().partition(|name| info.tools.iter().any(|tool| tool == name));
+        let (these, others): (Vec<&str>, Vec<&str>) =
+            rest.into_iter().partition(|name| info.tools.iter().any(|tool| tool == name));
         rest = others;
         if !these.is_empty() {
             text += &format!("  {} –    {}\n", padded(set, 14), wrapped(&these.join(" · "), 80, 22).trim_start());

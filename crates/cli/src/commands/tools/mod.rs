@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use hermes_core::{Availability, ToolName};
 use hermes_runtime::registry::Entry;
-use hermes_runtime::{Checks, Definitions, Profile, Resolved, Selection, Snapshot, Stripped, Verdict, definitions, toolset};
+use hermes_runtime::{
+    Checks, Definitions, Profile, Resolved, Selection, Snapshot, Stripped, Verdict, definitions, toolset,
+};
 use serde_json::{Value, json};
 
 use crate::args::{Provider, SelectionArgs, ToolsVerb};
@@ -40,8 +42,12 @@ pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) 
             printed?;
             Ok(Exit::Done)
         }
-        ToolsVerb::Enable { names, platform, json } => change::run(world, &config, &definitions, &platform, &names, true, json.json),
-        ToolsVerb::Disable { names, platform, json } => change::run(world, &config, &definitions, &platform, &names, false, json.json),
+        ToolsVerb::Enable { names, platform, json } => {
+            change::run(world, &config, &definitions, &platform, &names, true, json.json)
+        }
+        ToolsVerb::Disable { names, platform, json } => {
+            change::run(world, &config, &definitions, &platform, &names, false, json.json)
+        }
         ToolsVerb::Call { name, arguments, call, json } => {
             let (all, dispatcher) = (everything(&snapshot), session::dispatcher(definitions.registry()));
             call::call(world, &config, &dispatcher, &all, name, arguments, &call, json.json).await
@@ -62,7 +68,11 @@ struct Chosen {
 
 fn chosen(config: &Config, args: &SelectionArgs, definitions: &Arc<Definitions>) -> Result<Chosen, Failure> {
     let selection = session::selection(config, &args.platform, args.toolsets.as_ref(), args.disable.as_ref());
-    let surface = if args.toolsets.is_some() { "this selection" } else { toolset::platform(&args.platform).unwrap_or(&args.platform) };
+    let surface = if args.toolsets.is_some() {
+        "this selection"
+    } else {
+        toolset::platform(&args.platform).unwrap_or(&args.platform)
+    };
     Ok(Chosen { resolved: resolved(config, &selection, definitions)?, surface: surface.to_owned() })
 }
 

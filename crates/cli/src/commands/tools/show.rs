@@ -80,7 +80,6 @@ fn effect(effect: Effect) -> &'static str {
     }
 }
 
-
 /// Why the tool cannot be used here, and what fixes it.
 fn missing_words(entry: &Entry, checks: &Checks) -> Option<(String, String)> {
     match checks.of(&*entry.tool) {
