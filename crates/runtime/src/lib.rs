@@ -22,7 +22,7 @@ pub mod registry;
 pub mod task;
 pub mod toolset;
 
-pub use dispatch::{ApprovalMode, CallReport, Dispatcher, Observer, Scope, Silent, Status};
+pub use dispatch::{ApprovalMode, CallReport, Change, Dispatcher, Observer, Scope, Silent, Status};
 pub use plain_judge::PlainJudge;
 pub use registry::{NameTaken, Registry, Snapshot};
 pub use task::Task;

@@ -27,6 +27,7 @@ use hermes_core::{
 };
 use serde::Serialize;
 
+pub use self::coerce::Change;
 use crate::registry::{Entry, Registry, Snapshot};
 use crate::task::Task;
 use crate::{names, parallel};
@@ -77,6 +78,8 @@ pub struct Call<'a> {
     pub(crate) entry: Option<Arc<Entry>>,
     /// The arguments as far as they are understood.
     pub(crate) arguments: JsonMap,
+    /// What coercion changed in them.
+    pub(crate) changes: Vec<Change>,
     /// The answer, once there is one.
     pub(crate) outcome: Option<Outcome>,
     /// What the model reads, once the answer is normalised.
@@ -134,6 +137,8 @@ pub struct CallReport {
     pub detail: Vec<String>,
     /// The tool's emoji, if there is such a tool.
     pub emoji: String,
+    /// What coercion changed in the arguments.
+    pub changes: Vec<Change>,
     /// From entering the chain to leaving it, without the time a person took to decide.
     pub elapsed: Duration,
     /// Set when the turn must end here.
@@ -225,6 +230,7 @@ impl Dispatcher {
             waited: Duration::ZERO,
             entry: None,
             arguments: JsonMap::new(),
+            changes: Vec::new(),
             outcome: None,
             text: String::new(),
         };
@@ -283,6 +289,7 @@ fn not_started(request: &ToolCall, scope: &Scope<'_>) -> CallReport {
         summary: "not run: stopped".into(),
         detail: Vec::new(),
         emoji: String::new(),
+        changes: Vec::new(),
         elapsed: Duration::ZERO,
         stop: None,
     };
@@ -323,6 +330,7 @@ impl Call<'_> {
             summary: outcome.output.summary.unwrap_or_default(),
             detail: outcome.output.detail,
             emoji: spec.map(|spec| spec.emoji.clone()).unwrap_or_default(),
+            changes: self.changes,
             elapsed,
             stop: outcome.stop,
         }
