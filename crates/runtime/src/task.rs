@@ -3,9 +3,18 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{Asker, CancellationToken, Environment, Limits, Scratch, Todos, ToolCx};
+
+/// The tools whose last call had broken arguments.
+#[derive(Default)]
+struct Invalid {
+    /// Whether there are any. Changed only under the lock of `tools`.
+    any: AtomicBool,
+    tools: Mutex<HashSet<String>>,
+}
 
 /// What the calls of one task share.
 pub struct Task {
@@ -22,6 +31,7 @@ pub struct Task {
     scratch: Arc<Scratch>,
     approved: Mutex<HashSet<Vec<u8>>>,
     result_names: Mutex<HashSet<String>>,
+    invalid: Invalid,
 }
 
 impl Task {
@@ -36,6 +46,7 @@ impl Task {
             scratch: Arc::default(),
             approved: Mutex::default(),
             result_names: Mutex::default(),
+            invalid: Invalid::default(),
         }
     }
 
@@ -90,6 +101,23 @@ impl Task {
             name = format!("{base}-{n}.txt");
         }
         name
+    }
+
+    /// Remembers that `tool` was called with broken arguments; true if its last call was broken too.
+    pub(crate) fn invalid_again(&self, tool: &str) -> bool {
+        let mut tools = self.invalid.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        self.invalid.any.store(true, Ordering::Relaxed);
+        !tools.insert(tool.to_owned())
+    }
+
+    /// Remembers that `tool` was called with arguments that are in order.
+    pub(crate) fn valid_now(&self, tool: &str) {
+        // Nearly all calls are in order; they take no lock.
+        if self.invalid.any.load(Ordering::Relaxed) {
+            let mut tools = self.invalid.tools.lock().unwrap_or_else(PoisonError::into_inner);
+            tools.remove(tool);
+            self.invalid.any.store(!tools.is_empty(), Ordering::Relaxed);
+        }
     }
 
     /// Remembers that the person allowed exactly this for the rest of the task.

@@ -29,6 +29,7 @@ use serde_json::Value;
 
 use self::fit::Fit;
 use self::schemas::Schemas;
+pub(super) use self::schemas::nullable;
 use super::{Call, Phase, Step};
 
 /// What coercion changed, for the record of the call.
