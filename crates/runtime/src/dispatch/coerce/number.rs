@@ -23,8 +23,12 @@ pub(super) fn read(text: &str, fractions: bool) -> Option<Number> {
     if let Some(whole) = decimal.whole() {
         return Some(whole);
     }
-    let double = if fractions { text.parse::<f64>().ok()? } else { return None };
-    if decimal.fits_a_double() || double.to_string() == text { Number::from_f64(double) } else { None }
+    if !fractions {
+        return None;
+    }
+    let number = Number::from_f64(text.parse().ok()?)?;
+    // 17 digits are fine if they are what the tool will see. Asked of `Number`: others round ties differently.
+    (decimal.fits_a_double() || number.to_string() == text).then_some(number)
 }
 
 /// The integer that a double like 4.0 stands for.
