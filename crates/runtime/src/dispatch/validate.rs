@@ -353,6 +353,9 @@ pub(super) fn type_in_words(schema: &Value) -> String {
         }
         Some(Value::String(kind)) => kind.clone(),
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|"),
-        _ => "any".into(),
+        _ => match ["anyOf", "oneOf"].into_iter().find_map(|key| schema.get(key)?.as_array()) {
+            Some(branches) => branches.iter().map(type_in_words).collect::<Vec<_>>().join("|"),
+            None => schema.get("const").map_or_else(|| "any".into(), Value::to_string),
+        },
     }
 }
