@@ -115,7 +115,9 @@ impl Problems {
             ValidationErrorKind::AdditionalProperties { unexpected }
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 let known = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-                unexpected.iter().for_each(|name| self.push(|| unknown(error, name, known)));
+                for name in unexpected {
+                    self.push(|| unknown(error, name, known));
+                }
             }
             _ => self.push(|| problem(error, schema, root)),
         }

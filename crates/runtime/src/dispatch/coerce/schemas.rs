@@ -293,7 +293,9 @@ pub(super) fn kinds(branches: &[&JsonMap]) -> Vec<Kind> {
             match (keyword.as_str(), rule) {
                 ("type", Value::String(name)) => add(kind_named(name)),
                 ("type", Value::Array(names)) => {
-                    names.iter().for_each(|name| add(name.as_str().and_then(kind_named)));
+                    for name in names {
+                        add(name.as_str().and_then(kind_named));
+                    }
                 }
                 ("enum", Value::Array(options)) => options.iter().for_each(|option| add(Some(kind_of(option)))),
                 ("const", value) => add(Some(kind_of(value))),
@@ -372,7 +374,6 @@ fn has_type(value: &Value, rule: &Value) -> bool {
 }
 
 /// Equality as JSON Schema means it: 1 is 1.0. Where a double blurs the difference they count as equal.
-#[expect(clippy::float_cmp, reason = "the same literal gives the same double")]
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || ((a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()),
