@@ -30,6 +30,8 @@ pub enum Effect {
 pub struct ToolSpec {
     /// What the model calls it.
     pub name: ToolName,
+    /// Names that other agents have for such a tool. A call of one of them is never run, it is answered with this tool.
+    pub also_known_as: Vec<String>,
     /// The set it is switched on and off with.
     pub toolset: String,
     /// Shown beside each call.
@@ -65,6 +67,7 @@ impl ToolSpec {
     pub fn new(name: ToolName, parameters: Value) -> Self {
         Self {
             name,
+            also_known_as: Vec::new(),
             toolset: String::new(),
             emoji: "⚡".into(),
             description: String::new(),

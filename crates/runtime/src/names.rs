@@ -1,7 +1,9 @@
 //! Reading the name that a model wrote.
 //!
-//! Case, separators and a `tool` suffix are habits of spelling and are normalised. Similarity is not: the nearest name
-//! is only ever *offered*, because `list_files` is 80 % of `write_file` (spec agent §21.1.1).
+//! Case, separators and a `tool` suffix are habits of spelling and are normalised; what follows a quote or an angle
+//! bracket is a piece of the call's own syntax that got into the name (spec core §13.1). Similarity is not normalised:
+//! the nearest name is only ever *offered*, because `list_files` is 80 % of `write_file` (spec agent §21.1.1). Neither
+//! are the names that other agents use: whoever calls `bash` may expect what our tool does not do.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +14,11 @@ pub fn resolve<'a>(written: &str, visible: &'a BTreeSet<ToolName>) -> Option<&'a
     if let Some(exact) = visible.get(written) {
         return Some(exact);
     }
-    let plain = snake_case(written);
-    let bare =
-        ["_tool", "tool"].iter().find_map(|suffix| plain.strip_suffix(suffix)).map(|bare| bare.trim_end_matches('_'));
-    let spelt = [Some(plain.as_str()), bare].into_iter().flatten().find_map(|spelling| visible.get(spelling));
+    let plain = snake_case(without_syntax(written));
+    let bare = without_suffix(&plain);
+    // `TodoTool_tool` has been seen.
+    let spellings = [Some(plain.as_str()), bare, bare.and_then(without_suffix)];
+    let spelt = spellings.into_iter().flatten().find_map(|spelling| visible.get(spelling));
     // `readfile`: the same letters without the separators, if only one tool has them.
     spelt.or_else(|| {
         let letters = |name: &str| name.replace('_', "");
@@ -24,9 +27,31 @@ pub fn resolve<'a>(written: &str, visible: &'a BTreeSet<ToolName>) -> Option<&'a
     })
 }
 
+/// Those of `tools`, each a name with its names in other agents, that are known as `written` elsewhere.
+pub fn known_elsewhere<'a>(written: &str, tools: impl IntoIterator<Item = (&'a str, &'a [String])>) -> Vec<&'a str> {
+    let written = snake_case(without_syntax(written));
+    let bare = without_suffix(&written).unwrap_or(&written);
+    let known = |names: &[String]| names.iter().any(|name| *name == written || name == bare);
+    tools.into_iter().filter(|(_, names)| known(names)).map(|(name, _)| name).collect()
+}
+
+fn without_suffix(name: &str) -> Option<&str> {
+    name.strip_suffix("tool").map(|bare| bare.trim_end_matches('_'))
+}
+
+/// `terminal" x` and `terminal<|call|>` as `terminal`.
+fn without_syntax(written: &str) -> &str {
+    let written = written.trim_start();
+    match written.find(['"', '\'', '<', '>']) {
+        Some(at) if at > 0 => &written[..at],
+        _ => written,
+    }
+}
+
 /// Up to three of `names` that look like `written`, nearest first.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let written = snake_case(written);
+    // Nobody's name is longer, and similarity takes the product of both lengths.
+    let written: String = snake_case(without_syntax(written)).chars().take(2 * ToolName::MAX_CHARS).collect();
     let mut scored: Vec<(f64, &str)> =
         names.into_iter().map(|name| (strsim::jaro_winkler(&written, &snake_case(name)), name)).collect();
     scored.retain(|(score, _)| *score >= 0.75);
@@ -55,8 +80,12 @@ fn snake_case(written: &str) -> String {
 mod tests {
     use super::*;
 
+    fn set(names: &[&str]) -> BTreeSet<ToolName> {
+        names.iter().map(|name| ToolName::new(name).unwrap()).collect()
+    }
+
     fn visible() -> BTreeSet<ToolName> {
-        ["read_file", "write_file", "todo", "terminal"].iter().map(|name| ToolName::new(name).unwrap()).collect()
+        set(&["read_file", "write_file", "todo", "terminal"])
     }
 
     #[test]
@@ -70,9 +99,14 @@ mod tests {
             (" READ FILE ", "read_file"),
             ("read_file_tool", "read_file"),
             ("TodoTool", "todo"),
+            ("TodoTool_tool", "todo"),
             ("terminalTool", "terminal"),
             ("readfile", "read_file"),
             ("WRITEFILE", "write_file"),
+            ("terminal\" x", "terminal"),
+            ("terminal'", "terminal"),
+            ("ReadFile<|channel|>commentary", "read_file"),
+            (" terminal > out", "terminal"),
         ] {
             assert_eq!(resolve(written, &visible).map(ToolName::as_str), Some(meant), "{written}");
         }
@@ -81,11 +115,72 @@ mod tests {
     #[test]
     fn a_similar_name_is_offered_and_never_taken() {
         let visible = visible();
-        for written in
-            ["list_files", "create_file", "remove_file", "terminate", "writefile2", "todos", "", "_", "tool", "_tool"]
-        {
+        for written in [
+            "list_files",
+            "create_file",
+            "remove_file",
+            "terminate",
+            "writefile2",
+            "todos",
+            "",
+            "_",
+            "tool",
+            "_tool",
+            "\"terminal\"",
+            "<terminal>",
+            "mcp__x__write_file",
+            "x.terminal",
+            "<",
+            "\"",
+        ] {
             assert_eq!(resolve(written, &visible), None, "{written}");
         }
         assert_eq!(nearest("writ_file", visible.iter().map(ToolName::as_str))[0], "write_file");
+    }
+
+    /// Pairs that similarity took for one another in the field (spec core §20 item 19, agent §21.1.1), each with the
+    /// dangerous tool alone in sight.
+    #[test]
+    fn no_name_is_ever_redirected_to_another_tool() {
+        for (written, dangerous) in [
+            ("list_files", "write_file"),
+            ("create_file", "read_file"),
+            ("create_file", "write_file"),
+            ("rename_file", "read_file"),
+            ("remove_file", "read_file"),
+            ("kanban_unlink", "kanban_link"),
+            ("kanban_delete", "kanban_complete"),
+            ("skills_delete", "skills_list"),
+            ("browser_close", "browser_console"),
+            ("create_task", "delegate_task"),
+            ("terminate", "terminal"),
+            ("search", "web_search"),
+            ("ha_get_service", "ha_list_services"),
+            ("mcp__x__write_file", "write_file"),
+        ] {
+            let alone = set(&[dangerous]);
+            for spelling in
+                [written.to_owned(), written.to_uppercase(), format!("{written}_tool"), format!("{written}\" x")]
+            {
+                assert_eq!(resolve(&spelling, &alone), None, "{spelling} is not {dangerous}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_other_agents_find_their_tool() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let (shell, edit) = (names(&["bash", "shell"]), names(&["edit", "bash"]));
+        let tools = || [("patch", edit.as_slice()), ("terminal", shell.as_slice())];
+        for (written, found) in [
+            ("shell", vec!["terminal"]),
+            ("Shell", vec!["terminal"]),
+            ("shell_tool", vec!["terminal"]),
+            ("bash", vec!["patch", "terminal"]),
+            ("bas", vec![]),
+            ("terminal", vec![]),
+        ] {
+            assert_eq!(known_elsewhere(written, tools()), found, "{written}");
+        }
     }
 }

@@ -11,6 +11,14 @@ use hermes_core::{Asker, CancellationToken, EditReviewer, Environment, Limits, S
 use crate::dispatch::Budget;
 use crate::guardrails::{self, Guardrails};
 
+/// The tools whose last call had broken arguments.
+#[derive(Default)]
+struct Invalid {
+    /// Whether there are any. Changed only under the lock of `tools`.
+    any: AtomicBool,
+    tools: Mutex<HashSet<String>>,
+}
+
 /// What the calls of one task share.
 pub struct Task {
     /// Where commands run and files live.
@@ -37,6 +45,7 @@ pub struct Task {
     stored_outside: AtomicBool,
     turn: AtomicU64,
     repetition: Mutex<guardrails::Turn>,
+    invalid: Invalid,
 }
 
 impl Task {
@@ -58,6 +67,7 @@ impl Task {
             stored_outside: AtomicBool::new(false),
             turn: AtomicU64::new(0),
             repetition: Mutex::default(),
+            invalid: Invalid::default(),
         }
     }
 
@@ -158,6 +168,23 @@ impl Task {
             name = format!("{base}-{n}{suffix}");
         }
         name
+    }
+
+    /// Remembers that `tool` was called with broken arguments; true if its last call was broken too.
+    pub(crate) fn invalid_again(&self, tool: &str) -> bool {
+        let mut tools = self.invalid.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        self.invalid.any.store(true, Ordering::Relaxed);
+        !tools.insert(tool.to_owned())
+    }
+
+    /// Remembers that `tool` was called with arguments that are in order.
+    pub(crate) fn valid_now(&self, tool: &str) {
+        // Nearly all calls are in order; they take no lock.
+        if self.invalid.any.load(Ordering::Relaxed) {
+            let mut tools = self.invalid.tools.lock().unwrap_or_else(PoisonError::into_inner);
+            tools.remove(tool);
+            self.invalid.any.store(!tools.is_empty(), Ordering::Relaxed);
+        }
     }
 
     /// Remembers that the person allowed exactly this for the rest of the task.

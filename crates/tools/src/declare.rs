@@ -76,6 +76,13 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> Builtin<A> {
         }
     }
 
+    /// Names that other agents have for such a tool, in `snake_case`. They are only ever offered, never run.
+    #[must_use]
+    pub fn also_known_as(mut self, names: &[&str]) -> Self {
+        self.spec.also_known_as = names.iter().map(|name| (*name).to_owned()).collect();
+        self
+    }
+
     /// The set it belongs to.
     #[must_use]
     pub fn toolset(mut self, toolset: &str) -> Self {

@@ -87,6 +87,32 @@ mod tests {
         }
     }
 
+    /// `cases/reports.jsonl`, rows 01-args-02 and 01-args-05: one call that is no object poisoned every later turn.
+    #[test]
+    fn whatever_a_model_wrote_as_arguments_is_sent_again_as_an_object() {
+        for raw in [
+            "[\"a\",\"b\"]",
+            "\"plain\"",
+            "7",
+            "null",
+            "",
+            "{\"path\":\"a",
+            "{\"q\":NaN}",
+            "{\"q\":1} done!",
+            "\u{feff}{\"q\":1}",
+        ] {
+            for arguments in [RawArguments::Text(raw.into()), RawArguments::Cut(raw.into())] {
+                let call = ToolCall { id: "c".into(), name: "t".into(), arguments };
+                let body = sent(&[Message::Assistant { text: String::new(), calls: vec![call] }]);
+                let text = body["messages"][0]["tool_calls"][0]["function"]["arguments"].as_str().unwrap().to_owned();
+                let again: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{raw}: {error}"));
+                assert!(again.is_object(), "{raw} is sent as {text}");
+                // Nothing that the model wrote is lost on the way.
+                assert!(raw.is_empty() || again["invalid_arguments"] == raw, "{raw} is sent as {text}");
+            }
+        }
+    }
+
     #[test]
     fn a_call_without_text_has_no_content_and_no_tools_means_no_field() {
         let call = ToolCall { id: "c".into(), name: " ".into(), arguments: RawArguments::Text("{}".into()) };

@@ -94,7 +94,7 @@ impl Call<'_> {
     pub(super) fn take_arguments(&mut self, whom: &str, mut arguments: JsonMap) {
         let Some(entry) = self.entry.clone() else { return };
         let changes = coerce::arguments(&mut arguments, &entry.tool.spec().parameters);
-        if let Some(error) = validate::error(&entry, &arguments) {
+        if let Some(error) = validate::error(&entry, &mut arguments) {
             return self.block(&format!("{whom} made its arguments invalid: {error}"));
         }
         self.changes.extend(changes);

@@ -28,6 +28,7 @@ struct Args {
 
 pub(super) fn tool() -> impl Tool {
     Builtin::new("calculate", calculate)
+        .also_known_as(&["calculator", "calc", "math", "evaluate_expression"])
         .toolset("math")
         .emoji("🧮")
         .effect(Effect::None)

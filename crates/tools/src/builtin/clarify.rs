@@ -21,6 +21,7 @@ struct Args {
 
 pub(super) fn tool() -> impl Tool {
     Builtin::new("clarify", clarify)
+        .also_known_as(&["ask", "ask_user", "ask_user_question", "ask_followup_question", "question", "request_user_input"])
         .toolset("clarify")
         .emoji("❓")
         .effect(Effect::Converse)

@@ -44,6 +44,7 @@ enum Mode {
 
 pub(super) fn tool() -> impl Tool {
     Builtin::new("patch", patch)
+        .also_known_as(&["edit", "edit_file", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "search_replace", "replace_in_file", "apply_patch", "apply_diff", "replace", "multi_edit"])
         .toolset("file")
         .emoji("🩹")
         .effect(Effect::Write)

@@ -31,6 +31,7 @@ struct Args {
 
 pub(super) fn tool() -> impl Tool {
     Builtin::new("read_file", read_file)
+        .also_known_as(&["read", "view", "view_file", "open_file", "cat", "head", "tail", "get_file", "file_read", "show_file"])
         .toolset("file")
         .emoji("📖")
         .effect(Effect::Read)

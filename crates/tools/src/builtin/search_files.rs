@@ -59,6 +59,7 @@ enum OutputMode {
 
 pub(super) fn tool() -> impl Tool {
     Builtin::new("search_files", search_files)
+        .also_known_as(&["grep", "grep_search", "rg", "ripgrep", "find", "find_files", "glob", "ls", "list_files", "list_dir", "list_directory", "search", "codebase_search", "file_search"])
         .toolset("file")
         .emoji("🔎")
         .effect(Effect::Read)

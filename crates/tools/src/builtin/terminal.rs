@@ -26,6 +26,7 @@ struct Args {
 
 pub(super) fn tool() -> impl Tool {
     Builtin::new("terminal", terminal)
+        .also_known_as(&["bash", "shell", "sh", "exec", "exec_command", "execute_command", "run_command", "run_shell_command", "run_terminal_cmd", "local_shell", "shell_command", "command", "cmd", "powershell"])
         .toolset("terminal")
         .emoji("💻")
         .effect(Effect::Execute)

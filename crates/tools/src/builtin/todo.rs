@@ -37,6 +37,7 @@ struct Item {
 
 pub(super) fn tool() -> impl Tool {
     Builtin::new("todo", todo)
+        .also_known_as(&["todo_write", "todo_read", "todos", "update_plan", "plan", "task_list", "update_todo_list"])
         .toolset("todo")
         .emoji("📋")
         .effect(Effect::None)

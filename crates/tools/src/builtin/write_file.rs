@@ -24,6 +24,7 @@ struct Args {
 
 pub(super) fn tool() -> impl Tool {
     Builtin::new("write_file", write_file)
+        .also_known_as(&["write", "create_file", "create", "save_file", "write_to_file", "new_file", "file_write"])
         .toolset("file")
         .emoji("📝")
         .effect(Effect::Write)
