@@ -1,7 +1,5 @@
 //! The laws of coercion, tried on generated schemas and values with the real validator as the judge.
 
-use std::time::{Duration, Instant};
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -158,15 +156,10 @@ fn plain(text: &str) -> (bool, String, i64) {
     (negative, digits, power)
 }
 
-/// Generous for a debug build on a busy machine; anything quadratic takes minutes.
-const SOON: Duration = Duration::from_secs(10);
-
-#[track_caller]
+/// Comes to an end: anything quadratic would take the runner's patience, not a moment.
 fn soon(value: Value, schema: &Value) -> Value {
     let mut map = JsonMap::from_iter([("v".to_owned(), value)]);
-    let began = Instant::now();
     arguments(&mut map, schema);
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     map["v"].take()
 }
 
@@ -210,33 +203,4 @@ fn json_in_json_in_json_does_not_grow_the_stack_without_end() {
     let nest = |text: &str| format!("{}{}{}", "[".repeat(100), text, "]".repeat(100));
     let text = (0..9).fold(String::from("[]"), |inner, _| nest(&json!(inner).to_string()));
     soon(json!(text), &schema);
-}
-
-/// `cargo nextest run --release -p hermes-runtime --run-ignored only` says whether it holds on this machine.
-#[test]
-#[ignore = "a measurement, which means something in a release build only"]
-fn seven_arguments_in_texts_take_less_than_three_microseconds() {
-    let schema = json!({ "type": "object", "properties": {
-        "offset": { "type": "integer", "description": "First line.", "minimum": 1 },
-        "limit": { "type": "integer", "description": "Lines at most." },
-        "ratio": { "type": "number", "description": "A share." },
-        "all": { "type": "boolean", "description": "Everything." },
-        "count": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
-        "mode": { "enum": [1, 2, 3] },
-        "depth": { "type": ["integer", "null"] },
-    }, "required": ["offset"], "additionalProperties": false });
-    let given = json!({ "offset": "10", "limit": "2000", "ratio": "0.5", "all": "true", "count": "7", "mode": "2", "depth": "3" });
-    let given = given.as_object().unwrap();
-    let rounds = 20_000;
-    let mut best = Duration::MAX;
-    for _ in 0..10 {
-        let mut copies = vec![given.clone(); rounds];
-        let began = Instant::now();
-        for map in &mut copies {
-            assert_eq!(arguments(map, &schema).len(), 7);
-        }
-        best = best.min(began.elapsed() / u32::try_from(rounds).unwrap());
-    }
-    println!("7 arguments in texts: {best:?}");
-    assert!(best < Duration::from_micros(3), "{best:?}");
 }
