@@ -303,8 +303,8 @@ pub(crate) enum ToolsetsVerb {
     )]
     Resolve {
         /// Toolsets and tools, separated by commas.
-        #[arg(value_name = "A,B,-C", value_delimiter = ',', allow_hyphen_values = true, required = true)]
-        names: Vec<String>,
+        #[arg(value_name = "A,B,-C", allow_hyphen_values = true)]
+        names: String,
         /// Say of every tool why it is in or out.
         #[arg(long)]
         why: bool,

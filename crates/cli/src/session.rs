@@ -1,15 +1,16 @@
 //! Joining what the other crates offer into something that can take calls.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hermes_agent::{Agent, Setup, TodoList, project_file, system_prompt};
-use hermes_core::{Asker, Clock};
+use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
 use hermes_runtime::{
     ApprovalMode, Budget, Checks, Definitions, Dispatcher, PlainJudge, Profile, Registry, Selection, Task,
-    UnknownToolset, Wanted, toolset,
+    UnknownToolset, Verdict, Wanted, toolset,
 };
 
 use crate::args::AgentArgs;
@@ -116,8 +117,8 @@ pub(crate) async fn agent(
     args: &AgentArgs,
     chosen: &Chosen,
     asker: Option<Arc<dyn Asker>>,
+    definitions: Arc<Definitions>,
 ) -> Result<Agent, Failure> {
-    let definitions = definitions(world, config)?;
     let wanted = Arc::new(wanted(config, args, chosen.profile, 0));
     let mut task = task(world, config, args.cwd.as_deref())?;
     task.asker = asker;
@@ -144,6 +145,69 @@ pub(crate) async fn agent(
         system_prompt,
     });
     agent.map_err(|error| unknown(config, error))
+}
+
+/// How many tools an agent has, and what the configuration took away, in a few words.
+pub(crate) fn tools_in_words(config: &Config, args: &AgentArgs, definitions: &Definitions) -> Result<String, Failure> {
+    let selection = selection(config, "hermes-cli", args.toolsets.as_ref(), args.disable.as_ref());
+    let resolved = selection.resolve(&definitions.registry().snapshot(), definitions.checks());
+    let resolved = resolved.map_err(|error| unknown(config, error))?;
+    let snapshot = definitions.registry().snapshot();
+    let mut removed: BTreeMap<&str, usize> = BTreeMap::new();
+    for (name, verdict) in &resolved.verdicts {
+        if let Verdict::Removed(by) = verdict
+            && snapshot.get(name).is_some()
+        {
+            *removed.entry(by).or_default() += 1;
+        }
+    }
+    let removed: Vec<String> = removed.iter().map(|(by, count)| format!("{count} off by {by}")).collect();
+    let removed = if removed.is_empty() { String::new() } else { format!(" ({})", removed.join(", ")) };
+    Ok(format!("{}{removed}", plural(resolved.tools.len(), "tool")))
+}
+
+/// The configuration of a conversation that is running: what changes in the file counts from the next turn on.
+pub(crate) struct Follow {
+    definitions: Arc<Definitions>,
+    /// What the file looked like when it was read last.
+    seen: Option<(SystemTime, u64)>,
+    version: u64,
+}
+
+impl Follow {
+    pub(crate) fn new(world: &World, definitions: Arc<Definitions>) -> Self {
+        Self { definitions, seen: Self::look(world), version: 0 }
+    }
+
+    fn look(world: &World) -> Option<(SystemTime, u64)> {
+        let file = std::fs::metadata(crate::config::path(world)).ok()?;
+        Some((file.modified().ok()?, file.len()))
+    }
+
+    /// If the file has changed, the agent gets the tools that it says now. Answers what is to be said about that.
+    pub(crate) fn up_to_date(
+        &mut self,
+        world: &World,
+        args: &AgentArgs,
+        profile: Profile,
+        agent: &mut Agent,
+    ) -> Result<Option<String>, Failure> {
+        let now = Self::look(world);
+        if now == self.seen {
+            return Ok(None);
+        }
+        self.seen = now;
+        self.version += 1;
+        let config = Config::load(world)?;
+        define_toolsets(&config, self.definitions.registry())?;
+        self.definitions.checks().forget();
+        let before: BTreeSet<String> = agent.tools().map(str::to_owned).collect();
+        agent.want(wanted(&config, args, profile, self.version)).map_err(|error| unknown(&config, error))?;
+        let after: BTreeSet<String> = agent.tools().map(str::to_owned).collect();
+        let mut said: Vec<String> = after.difference(&before).map(|name| format!("+{name}")).collect();
+        said.extend(before.difference(&after).map(|name| format!("−{name}")));
+        Ok((!said.is_empty()).then(|| format!("tools changed: {}", said.join(" "))))
+    }
 }
 
 fn today(clock: &dyn Clock) -> String {

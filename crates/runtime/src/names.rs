@@ -53,10 +53,16 @@ pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> V
     // Nobody's name is longer, and similarity takes the product of both lengths.
     let written: String = snake_case(without_syntax(written)).chars().take(2 * ToolName::MAX_CHARS).collect();
     let mut scored: Vec<(f64, &str)> =
-        names.into_iter().map(|name| (strsim::jaro_winkler(&written, &snake_case(name)), name)).collect();
+        names.into_iter().map(|name| (alike(&written, &snake_case(name)), name)).collect();
     scored.retain(|(score, _)| *score >= 0.75);
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// From 0 to 1. Names that begin alike are alike; of short ones, those that differ in one letter anywhere.
+fn alike(a: &str, b: &str) -> f64 {
+    let one_letter_off = a.len().max(b.len()) <= 5 && strsim::damerau_levenshtein(a, b) == 1;
+    if one_letter_off { 0.8_f64.max(strsim::jaro_winkler(a, b)) } else { strsim::jaro_winkler(a, b) }
 }
 
 /// `ReadFile`, `read-file` and `Read File` as `read_file`.

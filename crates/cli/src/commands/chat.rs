@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use hermes_agent::Agent;
 use hermes_core::Asker;
+use hermes_runtime::Profile;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
 use crate::args::{AgentArgs, Approve};
 use crate::config::{Config, edit};
 use crate::models;
-use crate::session;
+use crate::session::{self, Follow};
 use crate::terminal::out;
 use crate::terminal::person::TerminalPerson;
 use crate::terminal::screen::{Abilities, Screen, Stream};
@@ -34,15 +35,21 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     let screen = Screen::new(Stream::Out, Abilities::of(Stream::Out, world), true, chosen.model.name());
     screen.tick();
     let asker: Arc<dyn Asker> = TerminalPerson::new(Arc::clone(&screen), world);
-    let mut agent = session::agent(world, &config, &args, &chosen, Some(Arc::clone(&asker))).await?;
+    let definitions = session::definitions(world, &config)?;
+    let mut follow = Follow::new(world, Arc::clone(&definitions));
+    let tools = session::tools_in_words(&config, &args, &definitions)?;
+    let new_agent = async |config: &Config| {
+        let asker = Some(Arc::clone(&asker));
+        session::agent(world, config, &args, &chosen, asker, Arc::clone(&definitions)).await
+    };
+    let mut agent = new_agent(&config).await?;
     let mut prompt = Prompt::new(world)?;
     let signals = Signals::listen();
     let cwd = args.cwd.as_deref().map_or_else(|| world.cwd.clone(), |cwd| world.cwd.join(cwd));
     screen.say(&format!(
-        "Hermes {} · {} · {} tools · {}{}\nType a task, / for commands, Ctrl-C to stop a turn.\n\n",
+        "Hermes {} · {} · {tools} · {}{}\nType a task, / for commands, Ctrl-C to stop a turn.\n\n",
         env!("CARGO_PKG_VERSION"),
         chosen.label,
-        agent.tools().count(),
         world.shown(&cwd),
         match args.approve {
             Some(Approve::All) => " · everything runs without asking",
@@ -50,6 +57,9 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
             Some(Approve::Ask) | None => "",
         }
     ));
+    for note in agent.notes() {
+        screen.say(&format!("  ! {}\n", wrapped(&visible(note), screen.columns(), 4).trim_start()));
+    }
     let exit = loop {
         match prompt.read(&signals).await {
             Typed::Line(line) => match command(line.trim()) {
@@ -57,16 +67,20 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
                 Some("/" | "/help") => screen.say(HELP),
                 Some("/quit" | "/exit" | "quit" | "exit") => break Exit::Done,
                 Some("/tools") => {
+                    follow_config(&mut follow, world, &args, chosen.profile, &mut agent, &screen);
                     let names: Vec<&str> = agent.tools().collect();
                     screen.say(&format!("{}\n", wrapped(&names.join(" · "), screen.columns(), 2)));
                 }
                 Some("/new") => {
                     agent.close().await;
-                    agent = session::agent(world, &config, &args, &chosen, Some(Arc::clone(&asker))).await?;
+                    agent = new_agent(&Config::load(world)?).await?;
                     screen.say("  A new conversation.\n");
                 }
                 Some(other) => screen.say(&format!("  There is no command {}.\n{HELP}", one_line(other, 60))),
-                None => turn(&mut agent, &screen, &signals, line.trim()).await,
+                None => {
+                    follow_config(&mut follow, world, &args, chosen.profile, &mut agent, &screen);
+                    turn(&mut agent, &screen, &signals, line.trim()).await;
+                }
             },
             Typed::Leave => break Exit::Done,
             Typed::LeaveByInterrupt => break Exit::Interrupted,
@@ -74,6 +88,23 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     };
     agent.close().await;
     Ok(exit)
+}
+
+/// What `hermes tools disable` did elsewhere counts here too. A file with a mistake in it changes nothing and is said.
+fn follow_config(
+    follow: &mut Follow,
+    world: &World,
+    args: &AgentArgs,
+    profile: Profile,
+    agent: &mut Agent,
+    screen: &Arc<Screen>,
+) {
+    let said = match follow.up_to_date(world, args, profile, agent) {
+        Ok(None) => return,
+        Ok(Some(said)) => said,
+        Err(failure) => format!("the tools stay as they are: {}", failure.message),
+    };
+    screen.say(&format!("  ! {}\n", wrapped(&visible(&said), screen.columns(), 4).trim_start()));
 }
 
 async fn turn(agent: &mut Agent, screen: &Arc<Screen>, signals: &Signals, task: &str) {

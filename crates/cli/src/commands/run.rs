@@ -39,7 +39,11 @@ async fn one_task(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     screen.tick();
     let asker = person(world, &chosen, &screen, watched);
     let nobody_to_ask = asker.is_none();
-    let mut agent = session::agent(world, &config, &args.agent, &chosen, asker).await?;
+    let definitions = session::definitions(world, &config)?;
+    let mut agent = session::agent(world, &config, &args.agent, &chosen, asker, definitions).await?;
+    for note in agent.notes() {
+        out::error(&format!("hermes: {}", visible(note)));
+    }
 
     let cancel = Signals::listen().begin();
     let listener: &dyn Listener = match (args.json, watched) {

@@ -51,7 +51,8 @@ fn show(snapshot: &Snapshot, name: &str, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return Ok(out::pretty(&in_json(snapshot, &info))?);
     }
-    let mut text = format!("{} · {} · {}\n\n", info.name, info.about, origin(info.origin));
+    let about = if info.about.is_empty() { String::new() } else { format!(" · {}", info.about) };
+    let mut text = format!("{}{about} · {}\n\n", info.name, origin(info.origin));
     let shown = |names: &[String]| {
         let marked: Vec<String> = names
             .iter()
@@ -76,11 +77,12 @@ fn show(snapshot: &Snapshot, name: &str, as_json: bool) -> Result<(), Failure> {
 fn resolve(
     config: &Config,
     definitions: &Definitions,
-    names: &[String],
+    names: &str,
     with_reasons: bool,
     as_json: bool,
 ) -> Result<(), Failure> {
-    let names: Vec<String> = names.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+    let names: Vec<String> =
+        names.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
     // The same rules as for an agent, with what the configuration takes away.
     let selection = Selection { disabled: config.list("agent.disabled_toolsets"), ..Selection::exactly(&names) };
     let resolved = selection.resolve(&definitions.registry().snapshot(), definitions.checks());

@@ -37,7 +37,8 @@ pub(crate) async fn run(world: &World) -> Result<Exit, Failure> {
         ScriptedPerson::new(Arc::clone(&screen), world, &chosen.person)
     };
     let args = AgentArgs { cwd: Some(scratch.path().to_path_buf()), ..AgentArgs::default() };
-    let mut agent = session::agent(world, &config, &args, &chosen, Some(asker)).await?;
+    let definitions = session::definitions(world, &config)?;
+    let mut agent = session::agent(world, &config, &args, &chosen, Some(asker), definitions).await?;
     let answering = if with_terminal { "you answer its questions" } else { "its questions are answered by the script" };
     screen.say(&format!(
         "A tour of Hermes {}\n\nThe model in this tour is scripted: what it says was written beforehand, and\n\

@@ -93,8 +93,13 @@ fn changed(old: &str, dotted: &str, value: &Value) -> Result<String, String> {
         None => {
             let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
             let sections = dotted.split('.').enumerate();
-            let path = sections.map(|(depth, key)| format!("{}{key}:", "  ".repeat(depth)));
-            format!("{old}{gap}{} {value}\n", path.collect::<Vec<_>>().join("\n"))
+            let path: Vec<String> = sections.map(|(depth, key)| format!("{}{key}:", "  ".repeat(depth))).collect();
+            let path = path.join("\n");
+            if value.is_array() {
+                // The place is made first, so that the list is written like any other.
+                return changed(&format!("{old}{gap}{path} none\n"), dotted, value);
+            }
+            format!("{old}{gap}{path} {value}\n")
         }
     };
     let written = read(&new, dotted)?;

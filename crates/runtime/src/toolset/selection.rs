@@ -7,7 +7,7 @@ use hermes_core::{Availability, ToolName};
 
 use super::{CORE, Members, UnknownToolset, Walk, is_bundle, meaning, platform, unknown};
 use crate::availability::Checks;
-use crate::registry::{OwnerKind, Snapshot};
+use crate::registry::{OwnerKind, Snapshot, mcp_toolset};
 
 /// Which tools are wanted. Names are those of toolsets or of single tools; the order of names never matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +109,9 @@ impl Selection {
                 verdicts.insert(name.to_string(), Verdict::NotSelected);
             }
         }
+        if self.toolsets.as_ref().is_some_and(Vec::is_empty) && self.also.is_empty() {
+            notes.push("the list of toolsets is empty, so no tool is on".to_owned());
+        }
         notes.sort();
         notes.dedup();
         Ok(Resolved { tools, verdicts, notes })
@@ -143,8 +146,7 @@ impl Selection {
     /// named ones (spec core §19.3).
     fn add_sources(&self, walk: &mut Walk<'_>, snapshot: &Snapshot, names: &[&str]) {
         let names_a_server = names.iter().any(|name| {
-            snapshot.server_toolset(name).is_some()
-                || snapshot.servers().any(|server| super::super::registry::mcp_toolset(server) == **name)
+            snapshot.server_toolset(name).is_some() || snapshot.servers().any(|server| mcp_toolset(server) == **name)
         });
         let no_mcp = names_a_server || names.contains(&"no_mcp");
         let toolsets: Vec<String> = snapshot.registered_toolsets().map(str::to_owned).collect();

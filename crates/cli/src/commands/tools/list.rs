@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use hermes_core::plural;
 use hermes_runtime::registry::Entry;
-use hermes_runtime::{Checks, Resolved, Snapshot, Verdict, toolset};
+use hermes_runtime::toolset::{self, Origin};
+use hermes_runtime::{Checks, Resolved, Snapshot, Verdict};
 use serde_json::{Value, json};
 
 use super::{Chosen, missing, why};
@@ -95,17 +96,23 @@ fn not_here(resolved: &Resolved, snapshot: &Snapshot) -> String {
         .filter(|(_, verdict)| matches!(verdict, Verdict::NotRegistered(_)))
         .map(|(name, _)| name.as_str())
         .collect();
+    let names = toolset::names(snapshot);
+    let sets = names.iter().filter_map(|name| toolset::info(snapshot, name).ok());
+    let mut sets: Vec<_> = sets.filter(|set| set.origin == Origin::Table && set.includes.is_empty()).collect();
+    // A tool of several sets is shown with the smallest, which is the one it is about.
+    sets.sort_by_key(|set| set.tools.len());
     let mut rest: Vec<&str> = absent;
-    let mut text = String::new();
-    for set in toolset::names(snapshot).iter().filter(|name| !name.starts_with("hermes-")) {
-        let Ok(info) = toolset::info(snapshot, set) else { continue };
+    let mut lines = BTreeMap::new();
+    for set in sets {
         let (these, others): (Vec<&str>, Vec<&str>) =
-            rest.into_iter().partition(|name| info.tools.iter().any(|tool| tool == name));
+            rest.into_iter().partition(|name| set.tools.iter().any(|tool| tool == name));
         rest = others;
         if !these.is_empty() {
-            text += &format!("  {} –    {}\n", padded(set, 14), wrapped(&these.join(" · "), 80, 22).trim_start());
+            lines.insert(set.name, wrapped(&these.join(" · "), 80, 22));
         }
     }
+    let lines = lines.iter().map(|(set, tools)| format!("  {} –    {}\n", padded(set, 14), tools.trim_start()));
+    let text: String = lines.collect();
     if text.is_empty() { text } else { format!("  not in this build yet:\n{text}") }
 }
 
