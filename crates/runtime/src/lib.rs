@@ -18,6 +18,7 @@ pub mod dispatch;
 pub mod names;
 pub mod parallel;
 pub mod plain_judge;
+pub mod profile;
 pub mod registry;
 pub mod task;
 pub mod toolset;
