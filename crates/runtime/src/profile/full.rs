@@ -17,8 +17,8 @@ impl Shaper<'_> {
     pub(super) fn parameters(&mut self) -> Option<Value> {
         let mut draft = self.draft(self.root, 0, Mode::Fold);
         self.fold_alternatives(&mut draft);
-        for keyword in NOT_AT_THE_ROOT {
-            draft.map.shift_remove(keyword);
+        if says_any(&draft.map, &NOT_AT_THE_ROOT) {
+            draft.map.retain(|keyword, _| !NOT_AT_THE_ROOT.contains(&keyword.as_str()));
         }
         draft.nullable = false;
         draft.types = Types::OBJECT;
@@ -29,7 +29,9 @@ impl Shaper<'_> {
             draft.map.insert("type".to_owned(), Value::from("object"));
             draft.map.extend(rest);
         }
-        draft.map.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        if !says_any(&draft.map, &["properties"]) {
+            draft.map.insert("properties".to_owned(), Value::Object(Map::new()));
+        }
         match self.rules.dialect {
             Dialect::Full => Some(self.finish_full(draft)),
             Dialect::Gemini | Dialect::Local => self.closed_root(draft),
@@ -42,14 +44,14 @@ impl Shaper<'_> {
             map.insert("items".to_owned(), Value::Object(Map::new()));
         }
         if self.rules.plain_names {
-            fold_patterns(map);
+            fold_patterns(map, !self.without.contains("additionalProperties"));
         }
         // Elsewhere in the node there may be more properties.
-        let complete = ["$ref", "allOf", "anyOf", "oneOf"].iter().all(|keyword| !map.contains_key(*keyword));
-        if complete && (draft.types.has(Types::OBJECT) || map.contains_key("properties")) {
+        let complete = !says_any(map, &["$ref", "allOf", "anyOf", "oneOf"]);
+        if complete && (draft.types.has(Types::OBJECT) || says_any(map, &["properties"])) {
             prune(map, "required");
         }
-        if map.contains_key("$ref") {
+        if !complete && map.contains_key("$ref") {
             map.shift_remove("default");
         }
         if draft.nullable && self.rules.nullable && !self.without.contains("nullable") {
@@ -60,15 +62,21 @@ impl Shaper<'_> {
     }
 }
 
-/// A single pattern's schema becomes that of all further properties; several say too little about each.
-fn fold_patterns(map: &mut Map<String, Value>) {
+/// Whether one of `keywords` is there. A node has few words, and comparing them is cheaper than hashing.
+fn says_any(map: &Map<String, Value>, keywords: &[&str]) -> bool {
+    map.keys().any(|keyword| keywords.contains(&keyword.as_str()))
+}
+
+/// A single pattern's schema becomes that of all further properties, if that `may` be said; several say too little about
+/// each.
+fn fold_patterns(map: &mut Map<String, Value>, may: bool) {
     let Some(Value::Object(patterns)) = map.shift_remove("patternProperties") else { return };
     if !matches!(map.get("additionalProperties"), None | Some(Value::Bool(false))) {
         return;
     }
     let mut schemas = patterns.into_iter().map(|(_, schema)| schema);
     match (schemas.next(), schemas.next()) {
-        (Some(only), None) => {
+        (Some(only), None) if may => {
             map.insert("additionalProperties".to_owned(), only);
         }
         (None, _) => {}

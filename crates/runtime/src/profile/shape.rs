@@ -11,6 +11,8 @@
 //! Applying the pass to its own output must change nothing. That is why depth is counted generously where a finished
 //! schema may end up one level deeper than it was read (a list of types becomes a union, a tuple a union of items).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::keywords::{Kind, Types, kind};
@@ -20,7 +22,7 @@ use super::rules::{
     Rules, SCHEMA_LEVELS, is_plain_name,
 };
 use super::stripped::Stripped;
-use super::text::{listed, names_listed};
+use super::text::{PARAMETER_DESCRIPTION_CHARS, listed, names_listed};
 use super::unions::fold;
 
 /// What stands for a schema that would have to be written out inside itself again.
@@ -76,7 +78,10 @@ impl<'a> Shaper<'a> {
 
     /// The schema in `schema`, below the root.
     pub(super) fn node(&mut self, schema: &'a Value, level: usize) -> Value {
-        if *schema == Value::Bool(false) && self.rules.dialect == Dialect::Full {
+        if level <= SCHEMA_LEVELS && self.without.is_empty() && self.expanding.is_empty() && is_plain(schema) {
+            return schema.clone();
+        }
+        if *schema == Value::Bool(false) && self.rules.dialect == Dialect::Full && !self.without.contains("not") {
             return nothing();
         }
         let mode = if self.rules.dialect == Dialect::Full { Mode::Keep } else { Mode::Fold };
@@ -93,7 +98,7 @@ impl<'a> Shaper<'a> {
 
     /// Reads `schema`. Anything that is not a schema reads as one that allows everything.
     pub(super) fn draft(&mut self, schema: &'a Value, level: usize, mode: Mode) -> Draft {
-        if level > SCHEMA_LEVELS || !self.afford(1) {
+        if !self.afford(1) || level > SCHEMA_LEVELS {
             return self.leaf(TOO_DEEP, Types::NONE);
         }
         let whole = match schema {
@@ -149,7 +154,7 @@ impl<'a> Shaper<'a> {
                     match self.target(text, mode == Mode::Keep && !stripped && !self.without.contains("$defs")) {
                         Target::Kept(text) => Some(Value::String(text)),
                         Target::WrittenOut(target) => {
-                            let part = self.expand(target, level + 1, mode);
+                            let part = self.expand(target, level, mode);
                             fold_now(&mut draft, part, whole, &mut beside);
                             continue;
                         }
@@ -201,12 +206,16 @@ impl<'a> Shaper<'a> {
         draft
     }
 
-    /// The schema that a reference leads to, unless it is being written out already.
+    /// The schema that a reference leads to, unless it is being written out already. It takes the place of the reference,
+    /// so it is no level deeper; a chain of references has a limit of its own.
     fn expand(&mut self, target: &'a Value, level: usize, mode: Mode) -> Draft {
         let times = self.expanding.iter().filter(|outer| std::ptr::eq(**outer, target)).count();
         let times = times + usize::from(std::ptr::eq(self.root, target));
         if times >= EXPANSIONS {
             return self.leaf(RECURSIVE, Types::OBJECT);
+        }
+        if self.expanding.len() >= SCHEMA_LEVELS {
+            return self.leaf(TOO_DEEP, Types::NONE);
         }
         self.expanding.push(target);
         let draft = self.draft(target, level, mode);
@@ -418,7 +427,10 @@ impl<'a> Shaper<'a> {
         if !self.afford(values.len()) {
             return None;
         }
-        let mut seen = std::collections::BTreeSet::new();
+        if let [Value::String(_)] = values.as_slice() {
+            return Some(value.clone());
+        }
+        let mut seen = BTreeSet::new();
         let names = values.iter().filter(|name| name.as_str().is_some_and(|name| seen.insert(name)));
         let names = names.cloned().collect::<Vec<_>>();
         (values.is_empty() || !names.is_empty()).then_some(Value::Array(names))
@@ -479,6 +491,29 @@ fn nothing() -> Value {
     let mut map = Map::new();
     map.insert("not".to_owned(), Value::Object(Map::new()));
     Value::Object(map)
+}
+
+/// Whether every provider takes `schema` as it is. This says nothing that the long way does not: it is what most
+/// parameters are, and a copy costs a third.
+fn is_plain(schema: &Value) -> bool {
+    let Value::Object(map) = schema else { return false };
+    let Some(Value::String(word)) = map.get("type") else { return false };
+    let numeric = match word.as_str() {
+        "string" | "boolean" => false,
+        "integer" | "number" => true,
+        _ => return false,
+    };
+    map.iter().all(|(keyword, value)| match keyword.as_str() {
+        "type" => true,
+        "description" | "title" => value.as_str().is_some_and(|text| text.len() <= PARAMETER_DESCRIPTION_CHARS),
+        "default" => !value.is_array() && !value.is_object(),
+        "minimum" | "maximum" => numeric && value.is_number(),
+        "enum" => value.as_array().is_some_and(|values| {
+            let texts = values.iter().all(|value| value.as_str().is_some_and(|text| !text.is_empty()));
+            texts && word == "string" && (1..=ENUM_VALUES_UNCOUNTED).contains(&values.len())
+        }),
+        _ => false,
+    })
 }
 
 fn is_schema(value: &Value) -> bool {
