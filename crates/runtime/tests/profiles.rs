@@ -590,6 +590,17 @@ mod dialects {
     }
 
     #[test]
+    fn what_was_left_out_is_not_put_back() {
+        let without = |word: &str| Stripped::named_in(&format!("tools[0]: schema: '{word}' is not permitted"));
+        let patterns = json!({ "patternProperties": { "a": { "type": "string" } } });
+        let found = Profile::Anthropic.definition("a", "", &patterns, &without("additionalProperties"));
+        assert_eq!(found["input_schema"], json!({ "type": "object", "properties": {} }));
+        let never = json!({ "properties": { "x": { "allOf": [false] } } });
+        let found = Profile::OpenAiChat.definition("a", "", &never, &without("not"));
+        assert_eq!(found["function"]["parameters"]["properties"]["x"], json!({ "allOf": [{}] }));
+    }
+
+    #[test]
     fn the_checker_does_refuse() {
         let text = json!({ "type": "string" });
         for (profile, schema) in [
@@ -665,6 +676,28 @@ mod hostile {
             }
         };
         std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(run).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn time_grows_with_size_and_no_faster() {
+        let many = |n: usize| {
+            let parts = (0..n).map(|k| {
+                let name = format!("p{k}");
+                let value = json!({ "const": k });
+                json!({ "properties": { name.as_str(): value, "common": value }, "required": [name], "anyOf": [{}, { "required": ["q"] }] })
+            });
+            let parts = parts.collect::<Vec<_>>();
+            json!({ "allOf": parts, "anyOf": parts, "properties": { "x": { "oneOf": parts }, "y": { "prefixItems": parts } } })
+        };
+        let seconds = |schema: &Value| {
+            let start = std::time::Instant::now();
+            Profile::ALL.iter().for_each(|profile| drop(define(*profile, schema)));
+            start.elapsed().as_secs_f64()
+        };
+        let (small, large) = (many(300), many(6_000));
+        // Twenty times as much; squared it would be four hundred.
+        let (small, large) = (seconds(&small).max(0.001), seconds(&large));
+        assert!(large < small * 100.0, "{small} s, then {large} s");
     }
 
     #[test]
@@ -843,7 +876,7 @@ fn everything_in(value: &Value, found: &mut std::collections::BTreeSet<String>) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_provider_refuses_what_is_made_of_any_schema(

@@ -58,7 +58,8 @@ const ANNOTATIONS: [&str; 5] = ["title", "description", "default", "example", "e
 const AS_TEXT: &str = "A JSON object, written as text.";
 
 impl Shaper<'_> {
-    pub(super) fn closed_root(&mut self, draft: Draft) -> Option<Value> {
+    pub(super) fn closed_root(&mut self, mut draft: Draft) -> Option<Value> {
+        draft.drop_repeats();
         let none = draft.map.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
         if none && self.rules.dialect == Dialect::Gemini {
             return None;
@@ -72,6 +73,7 @@ impl Shaper<'_> {
 
     pub(super) fn finish_closed(&mut self, mut draft: Draft) -> Value {
         let mut choice = self.settle(&mut draft);
+        draft.drop_repeats();
         if draft.types != Types::NULL && draft.types.has(Types::NULL) {
             draft.types = draft.types.without(Types::NULL);
             draft.nullable = true;

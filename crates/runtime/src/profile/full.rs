@@ -39,6 +39,7 @@ impl Shaper<'_> {
     }
 
     pub(super) fn finish_full(&mut self, mut draft: Draft) -> Value {
+        draft.drop_repeats();
         let map = &mut draft.map;
         if draft.types.has(Types::ARRAY) && !map.contains_key("items") {
             map.insert("items".to_owned(), Value::Object(Map::new()));

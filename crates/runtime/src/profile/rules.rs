@@ -85,6 +85,9 @@ pub(super) const ENUM_CHARS: usize = 15_000;
 /// The longest `pattern` that is looked at, in bytes: longer ones cost more to compile than they say.
 pub(super) const PATTERN_BYTES: usize = 1_000;
 
+/// How large a compiled `pattern` may be, in bytes, for the same reason.
+pub(super) const PATTERN_MEMORY: usize = 2 * 1024 * 1024;
+
 /// The smallest bound that llama.cpp refuses.
 pub(super) const LOCAL_BOUND: u64 = 2_000;
 

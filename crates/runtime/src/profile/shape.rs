@@ -19,7 +19,7 @@ use super::keywords::{Kind, Types, kind};
 use super::refs::{Loops, Target};
 use super::rules::{
     DATA_LEVELS, Dialect, ENUM_CHARS, ENUM_VALUES, ENUM_VALUES_UNCOUNTED, EXPANSIONS, INLINED_NODES, PATTERN_BYTES,
-    Rules, SCHEMA_LEVELS, is_plain_name,
+    PATTERN_MEMORY, Rules, SCHEMA_LEVELS, is_plain_name,
 };
 use super::stripped::Stripped;
 use super::text::{PARAMETER_DESCRIPTION_CHARS, listed, names_listed};
@@ -46,6 +46,9 @@ pub(super) struct Draft {
     pub(super) branches: Vec<Vec<Draft>>,
     /// What goes behind the description.
     pub(super) notes: Vec<String>,
+    /// Names were put together in `required`, and some may be there twice. Put right once, at the end: a hostile schema has
+    /// many parts.
+    pub(super) repeats: bool,
     /// The positions of a tuple.
     positions: Vec<Value>,
 }
@@ -455,6 +458,15 @@ impl Draft {
         draft
     }
 
+    pub(super) fn drop_repeats(&mut self) {
+        if std::mem::take(&mut self.repeats)
+            && let Some(Value::Array(names)) = self.map.get_mut("required")
+        {
+            let mut seen = BTreeSet::new();
+            names.retain(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned())));
+        }
+    }
+
     /// Whether only null fits.
     pub(super) fn is_null(&self) -> bool {
         let only_null = |value: &Value| value.is_null();
@@ -559,8 +571,10 @@ fn is_pattern(pattern: &str, dialect: Dialect) -> bool {
     schema.insert("pattern".to_owned(), Value::from(pattern));
     let schema = Value::Object(schema);
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
-    match dialect {
-        Dialect::Gemini => options.with_pattern_options(jsonschema::PatternOptions::regex()).build(&schema).is_ok(),
-        Dialect::Full | Dialect::Local => options.build(&schema).is_ok(),
+    if dialect == Dialect::Gemini {
+        let engine = jsonschema::PatternOptions::regex().size_limit(PATTERN_MEMORY);
+        return options.with_pattern_options(engine).build(&schema).is_ok();
     }
+    let engine = jsonschema::PatternOptions::fancy_regex().size_limit(PATTERN_MEMORY);
+    options.with_pattern_options(engine).build(&schema).is_ok()
 }

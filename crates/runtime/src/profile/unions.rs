@@ -30,7 +30,10 @@ pub(super) fn fold(into: &mut Draft, part: Draft) {
                     own.entry(name).or_insert(schema);
                 }
             }
-            ("required", Value::Array(own), Value::Array(more)) => add_names(own, more),
+            ("required", Value::Array(own), Value::Array(more)) => {
+                own.extend(more);
+                into.repeats = true;
+            }
             _ => {}
         }
     }
@@ -39,13 +42,9 @@ pub(super) fn fold(into: &mut Draft, part: Draft) {
     }
     into.guess = into.guess.with(part.guess);
     into.nullable |= part.nullable;
+    into.repeats |= part.repeats;
     into.branches.extend(part.branches);
     into.notes.extend(part.notes);
-}
-
-fn add_names(own: &mut Vec<Value>, more: Vec<Value>) {
-    let known = own.iter().filter_map(Value::as_str).map(str::to_owned).collect::<BTreeSet<_>>();
-    own.extend(more.into_iter().filter(|name| name.as_str().is_some_and(|name| !known.contains(name))));
 }
 
 impl Shaper<'_> {
@@ -188,7 +187,8 @@ fn add_required(draft: &mut Draft, names: Vec<Value>) {
     }
     let own = draft.map.entry("required").or_insert_with(|| Value::Array(Vec::new()));
     if let Value::Array(own) = own {
-        add_names(own, names);
+        own.extend(names);
+        draft.repeats = true;
     }
 }
 
