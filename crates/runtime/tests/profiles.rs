@@ -679,6 +679,37 @@ mod hostile {
     }
 
     #[test]
+    fn what_was_cut_for_its_depth_stays_as_it_is() {
+        let steps: &[fn(Value) -> Value] = &[
+            |inner| json!({ "type": "array", "items": inner }),
+            |inner| json!({ "type": "object", "properties": { "a": inner } }),
+            |inner| json!({ "type": ["array", "object", "string"], "items": inner, "properties": { "b": { "type": "null" } } }),
+            |inner| json!({ "anyOf": [inner, { "type": "boolean" }] }),
+            |inner| json!({ "oneOf": [inner, { "type": "null" }], "description": "d" }),
+            |inner| json!({ "type": "array", "prefixItems": [inner, { "type": "integer" }] }),
+            |inner| json!({ "allOf": [inner, { "title": "t" }] }),
+            |inner| json!({ "type": "object", "additionalProperties": inner }),
+            |inner| json!({ "properties": { "c": {} }, "anyOf": [{ "properties": { "c": inner } }, { "properties": { "c": "string" } }] }),
+        ];
+        for first in 0..steps.len() {
+            for second in 0..steps.len() {
+                for levels in (14..18).chain(30..35) {
+                    let step = |inner, level: usize| {
+                        if level.is_multiple_of(2) { steps[first](inner) } else { steps[second](inner) }
+                    };
+                    let schema = (0..levels).fold(json!({ "type": ["string", "integer"], "default": [1] }), step);
+                    for profile in Profile::ALL {
+                        let once = define(*profile, &schema);
+                        let again = schema_of(*profile, &once).cloned().unwrap_or_else(|| json!({}));
+                        let twice = define(*profile, &again);
+                        assert_eq!(once.to_string(), twice.to_string(), "{} {first} {second} {levels}", profile.id());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn time_grows_with_size_and_no_faster() {
         let many = |n: usize| {
             let parts = (0..n).map(|k| {
@@ -691,7 +722,9 @@ mod hostile {
         };
         let seconds = |schema: &Value| {
             let start = std::time::Instant::now();
-            Profile::ALL.iter().for_each(|profile| drop(define(*profile, schema)));
+            for profile in Profile::ALL {
+                define(*profile, schema);
+            }
             start.elapsed().as_secs_f64()
         };
         let (small, large) = (many(300), many(6_000));
@@ -858,7 +891,7 @@ fn data_of(schema: &Value, place: &str, found: &mut Vec<(String, Value)>) {
                     .for_each(|(index, schema)| data_of(schema, &format!("{place}/{index}"), found));
             }
             ("items" | "additionalProperties" | "not" | "contains" | "propertyNames", schema) => {
-                data_of(schema, &place, found)
+                data_of(schema, &place, found);
             }
             _ => {}
         }

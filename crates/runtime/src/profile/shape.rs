@@ -114,7 +114,12 @@ impl<'a> Shaper<'a> {
         let mut beside = Vec::new();
         let closed = self.rules.dialect != Dialect::Full;
         let spreads = closed && matches!(whole.get("type"), Some(Value::Array(words)) if words.len() > 1);
-        let inner = level + if spreads { 2 } else { 1 };
+        // The alternatives are a level themselves.
+        let level_of_alternatives = level + usize::from(spreads);
+        if level_of_alternatives > SCHEMA_LEVELS {
+            return self.leaf(TOO_DEEP, Types::NONE);
+        }
+        let inner = level_of_alternatives + 1;
         for (keyword, value) in whole {
             let kind = kind(keyword);
             let stripped = self.without.contains(keyword);

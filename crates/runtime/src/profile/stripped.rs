@@ -135,13 +135,13 @@ fn mentions(message: &str, plain: bool) -> Vec<(Form, &'static str)> {
     let mut before = '\n';
     let mut behind_unknown_name = false;
     while let Some(start) = rest.find(is_word_char) {
-        // A place, not a culprit: `In context=('properties', 'format'), …`.
         let gap = &rest[..start];
         before = gap.chars().next_back().unwrap_or(before);
         let word_and_rest = &rest[start..];
         let end = word_and_rest.find(|c| !is_word_char(c)).unwrap_or(word_and_rest.len());
         let (word, after) = word_and_rest.split_at(end);
         rest = after;
+        // A place, not a culprit: `In context=('properties', 'format'), …`.
         if word == "context"
             && let Some(tuple) = after.strip_prefix("=(")
         {
@@ -163,7 +163,7 @@ fn form(name: &str, word: &str, before: char, after: &str, behind_name: bool, pl
     if behind_name && quoted {
         return Some(Form::UnknownName);
     }
-    let at_end = after.starts_with(':') || (after.starts_with('[') && after.contains("]'") && !after.contains("]."));
+    let at_end = behind_index(after).starts_with([':', '\'', '"', '\\']);
     if matches!(before, '.' | '/') && at_end {
         return Some(Form::EndOfPath);
     }
@@ -175,6 +175,12 @@ fn form(name: &str, word: &str, before: char, after: &str, behind_name: bool, pl
     }
     let looks_like_one = name.starts_with('$') || word.contains('_') || name.bytes().any(|b| b.is_ascii_uppercase());
     (looks_like_one || (plain && USUAL.contains(&name))).then_some(Form::Plain)
+}
+
+/// `text` without the index it begins with: a value in a list is as much the keyword's fault as the list.
+fn behind_index(text: &str) -> &str {
+    let index = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    index.filter(|(index, _)| index.bytes().all(|b| b.is_ascii_digit())).map_or(text, |(_, behind)| behind)
 }
 
 /// The keyword that `word` is, also as protobuf spells it (`any_of`) and at the start of a sentence (`Pattern`).
@@ -227,6 +233,15 @@ mod tests {
             ),
             (
                 "* GenerateContentRequest.tools[0].function_declarations[1].parameters.properties[mode].enum: only allowed for STRING type",
+                vec!["enum"],
+            ),
+            (
+                "Invalid value at 'request.tools[0].function_declarations[21].parameters.properties[5].value.enum[0]' \
+                 (TYPE_STRING), 0\nInvalid value at 'request.tools[0].function_declarations[2].parameters.value.enum[1]'",
+                vec!["enum"],
+            ),
+            (
+                "GenerateContentRequest.tools[0].function_declarations[5].parameters.properties[a].any_of[1].enum[3]: cannot be empty",
                 vec!["enum"],
             ),
             (
