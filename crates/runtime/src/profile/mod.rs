@@ -7,14 +7,14 @@
 //! What this module refuses to do: know a tool, remember anything between calls, or tighten a schema. What a provider
 //! cannot be told is left out or said in a description, and the tool's own schema still checks the call.
 //!
-//! The tricky idea is that a schema is not "any JSON map". Only the known places hold schemas ([`keywords`]); defaults,
+//! The tricky idea is that a schema is not "any JSON map". Only the known places hold schemas (`keywords.rs`); defaults,
 //! constants and enum values are data that is copied as it is or left out whole; members of `properties` are names. The
 //! original's recursion into every map is where its corrupted defaults came from (spec core §20, 22).
 //!
 //! The second opinion is [`Profile::check`]: the rules again, written independently, with the meta-schema of draft 2020-12
 //! as their base. The tests demand that it finds nothing in whatever the transformation makes, of whatever input.
 //!
-//! Start reading at [`rules`] (what each provider wants, with sources), then `shape.rs` (the one pass), then `full.rs` and
+//! Start reading at `rules.rs` (what each provider wants, with sources), then `shape.rs` (the one pass), then `full.rs` and
 //! `closed.rs` (the two ways a node ends). To add a provider: a [`Profile`], a row in `rules.rs`, its rules in `check.rs`.
 
 mod check;
