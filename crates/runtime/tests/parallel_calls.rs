@@ -231,7 +231,9 @@ struct Planned {
 }
 
 fn planned() -> impl Strategy<Value = Planned> {
-    let paths = || prop::sample::subsequence(vec!["/project/a", "/project/b", "/project/d/x", "/project/d", "/project/link"], 0..3);
+    let paths = || {
+        prop::sample::subsequence(vec!["/project/a", "/project/b", "/project/d/x", "/project/d", "/project/link"], 0..3)
+    };
     (prop::sample::select(vec!["look", "look", "save", "save", "run"]), paths(), paths(), 0..6_u64).prop_map(
         |(tool, reads, writes, steps)| {
             let writes = if tool == "save" { writes } else { Vec::new() };
@@ -242,7 +244,8 @@ fn planned() -> impl Strategy<Value = Planned> {
 
 /// Whether the two must not overlap, said once more and in other words than the code.
 fn in_the_way(a: &Planned, b: &Planned) -> bool {
-    let is_vague = |call: &Planned| call.tool == "run" || (call.tool == "save" && call.writes.is_empty() && call.reads.is_empty());
+    let is_vague =
+        |call: &Planned| call.tool == "run" || (call.tool == "save" && call.writes.is_empty() && call.reads.is_empty());
     if is_vague(a) || is_vague(b) {
         return true;
     }
@@ -251,7 +254,10 @@ fn in_the_way(a: &Planned, b: &Planned) -> bool {
     let meets = |x: &str, y: &str| x == y || x.starts_with(&format!("{y}/")) || y.starts_with(&format!("{x}/"));
     let vague_read = |call: &Planned| call.reads.is_empty() && call.writes.is_empty();
     let one_way = |a: &Planned, b: &Planned| {
-        a.writes.iter().map(real).any(|w| vague_read(b) || b.reads.iter().chain(&b.writes).map(real).any(|t| meets(w, t)))
+        a.writes
+            .iter()
+            .map(real)
+            .any(|w| vague_read(b) || b.reads.iter().chain(&b.writes).map(real).any(|t| meets(w, t)))
     };
     one_way(a, b) || one_way(b, a)
 }

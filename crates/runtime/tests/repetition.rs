@@ -57,7 +57,8 @@ async fn the_same_result_is_told_the_second_time_and_not_fetched_the_sixth_time(
 #[tokio::test]
 async fn sixty_different_reads_and_a_poll_that_sees_something_new_are_no_loop() {
     let count = AtomicUsize::new(0);
-    let poll = Arc::new(FakeTool::new("poll").run(move |_, _| Ok(json!({ "done": count.fetch_add(1, SeqCst) }).into())));
+    let poll =
+        Arc::new(FakeTool::new("poll").run(move |_, _| Ok(json!({ "done": count.fetch_add(1, SeqCst) }).into())));
     let look = same("look");
     let setting = braked([&look, &poll]);
     for n in 0..60 {
