@@ -307,7 +307,9 @@ impl<'a> Walk<'a> {
                 return Some(reversed(set.includes));
             }
             Meaning::Platform(platform) => {
-                platform_tools(platform).into_iter().for_each(|tool| self.member(tool, label));
+                for tool in platform_tools(platform) {
+                    self.member(tool, label);
+                }
                 registered_as(platform.name).for_each(|tool| self.member(tool.as_str(), label));
             }
             Meaning::Custom(custom) => {

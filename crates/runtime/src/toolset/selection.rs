@@ -136,32 +136,10 @@ impl Selection {
             }
         }
         if self.with_sources && self.toolsets.as_ref().is_none_or(|names| !names.is_empty()) {
-            self.add_sources(&mut walk, snapshot, &names);
+            add_sources(&mut walk, snapshot, &names);
         }
         walk.notes.extend(unknown_ones);
         Ok((walk.members, walk.notes))
-    }
-
-    /// The toolsets of plugins and MCP servers that are on because they are there. Naming one server means exactly the
-    /// named ones (spec core §19.3).
-    fn add_sources(&self, walk: &mut Walk<'_>, snapshot: &Snapshot, names: &[&str]) {
-        let names_a_server = names.iter().any(|name| {
-            snapshot.server_toolset(name).is_some() || snapshot.servers().any(|server| mcp_toolset(server) == **name)
-        });
-        let no_mcp = names_a_server || names.contains(&"no_mcp");
-        let toolsets: Vec<String> = snapshot.registered_toolsets().map(str::to_owned).collect();
-        for toolset in toolsets {
-            let first = snapshot.registered_in(&toolset).and_then(BTreeSet::first);
-            let Some(entry) = first.and_then(|name| snapshot.get(name.as_str())) else { continue };
-            let is_on = match entry.owner.kind {
-                OwnerKind::BuiltIn => false,
-                OwnerKind::Plugin => matches!(meaning(snapshot, &toolset), Some(super::Meaning::Registered(_))),
-                OwnerKind::Mcp => !no_mcp,
-            };
-            if is_on {
-                walk.enter(&toolset, Some(&format!("{toolset} ({})", entry.owner)));
-            }
-        }
     }
 
     /// What is taken away, and by what.
@@ -189,5 +167,27 @@ impl Selection {
             notes.append(&mut walk.notes);
         }
         Ok(removed)
+    }
+}
+
+/// The toolsets of plugins and MCP servers that are on because they are there. Naming one server means exactly the
+/// named ones (spec core §19.3).
+fn add_sources(walk: &mut Walk<'_>, snapshot: &Snapshot, names: &[&str]) {
+    let names_a_server = names.iter().any(|name| {
+        snapshot.server_toolset(name).is_some() || snapshot.servers().any(|server| mcp_toolset(server) == **name)
+    });
+    let no_mcp = names_a_server || names.contains(&"no_mcp");
+    let toolsets: Vec<String> = snapshot.registered_toolsets().map(str::to_owned).collect();
+    for toolset in toolsets {
+        let first = snapshot.registered_in(&toolset).and_then(BTreeSet::first);
+        let Some(entry) = first.and_then(|name| snapshot.get(name.as_str())) else { continue };
+        let is_on = match entry.owner.kind {
+            OwnerKind::BuiltIn => false,
+            OwnerKind::Plugin => matches!(meaning(snapshot, &toolset), Some(super::Meaning::Registered(_))),
+            OwnerKind::Mcp => !no_mcp,
+        };
+        if is_on {
+            walk.enter(&toolset, Some(&format!("{toolset} ({})", entry.owner)));
+        }
     }
 }
