@@ -14,8 +14,8 @@ use hermes_agent::{Agent, ChatCompletions, Event, HttpTransport, Listener, Retry
 use hermes_core::{Asker, CancellationToken, Environment as _, Message, ModelError, Tool};
 use hermes_exec::LocalEnvironment;
 use hermes_runtime::{
-    ApprovalMode, Checks, Definitions, Dispatcher, OwnerKind, PlainJudge, Profile, Registry, Selection, Status, Task,
-    Wanted,
+    ApprovalMode, Budget, Checks, Definitions, Dispatcher, Guardrails, Hooks, Owner, OwnerKind, PlainJudge, Profile,
+    Registry, Selection, Status, Task, Wanted,
 };
 use hermes_testkit::{FakeSurroundings, FakeTool, ModelServer, TempHome};
 use hermes_tools::Builtins;
@@ -39,6 +39,10 @@ pub(crate) struct Plan {
     stream: bool,
     max_tokens: Option<u64>,
     retry: Retry,
+    guardrails: Option<Guardrails>,
+    budget: Budget,
+    hooks: Hooks,
+    shared: Option<Arc<Definitions>>,
     heard: Heard,
 }
 
@@ -53,6 +57,10 @@ impl Plan {
             stream: true,
             max_tokens: None,
             retry: Retry { attempts: 3, base: Duration::from_millis(1) },
+            guardrails: None,
+            budget: Budget::default(),
+            hooks: Hooks::default(),
+            shared: None,
             heard: Heard::default(),
         }
     }
@@ -96,6 +104,30 @@ impl Plan {
         self
     }
 
+    /// Puts on the brakes against repetition.
+    pub(crate) fn with_guardrails(mut self) -> Self {
+        self.guardrails = Some(Guardrails::default());
+        self
+    }
+
+    /// Sets how long the results may be.
+    pub(crate) fn with_result_budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Lets others take part in the calls.
+    pub(crate) fn with_hooks(mut self, hooks: Hooks) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// Takes the tools and the remembered lists of another session of the same process.
+    pub(crate) fn beside(mut self, session: &Session) -> Self {
+        self.shared = Some(Arc::clone(&session.definitions));
+        self
+    }
+
     /// Does something at each event, for example stop the turn.
     pub(crate) fn reacting(mut self, react: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.heard.react = Some(Box::new(react));
@@ -109,11 +141,14 @@ impl Plan {
 
     /// Starts the session over any transport.
     pub(crate) fn over(self, transport: impl Transport + 'static) -> Session {
-        let registry = Arc::new(Registry::new());
-        registry.built_in(&Builtins).unwrap();
+        let definitions = self.shared.unwrap_or_else(|| {
+            let registry = Arc::new(Registry::new());
+            registry.built_in(&Builtins).unwrap();
+            Arc::new(Definitions::new(registry, Checks::new(Arc::new(FakeSurroundings::complete()))))
+        });
+        let registry = Arc::clone(definitions.registry());
         let extra = registry.owner(OwnerKind::Plugin, "extra", true);
         registry.offer(&extra, self.tools).unwrap();
-        let definitions = Definitions::new(Arc::clone(&registry), Checks::new(Arc::new(FakeSurroundings::complete())));
         let selection = Selection::exactly(&["all"]);
 
         let (work, user_home) = (self.home.work(), self.home.user_home());
@@ -121,22 +156,24 @@ impl Plan {
         let store = environment.scratch().join("results");
         let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
         task.asker = self.person;
+        task.guardrails = self.guardrails;
+        task.budget = self.budget;
         let model = ChatCompletions::new(transport, MODEL)
             .with_retry(self.retry)
             .with_stream(self.stream)
             .with_max_tokens(self.max_tokens);
         let agent = Agent::new(Setup {
             model: Arc::new(model),
-            dispatcher: Arc::new(Dispatcher::new(registry, Arc::new(PlainJudge))),
+            dispatcher: Arc::new(Dispatcher::new(registry, Arc::new(PlainJudge)).with_hooks(self.hooks)),
             task,
-            definitions: Arc::new(definitions),
+            definitions: Arc::clone(&definitions),
             wanted: Arc::new(Wanted::new(selection, Profile::OpenAiChat)),
             approve: self.approve,
             max_requests: self.max_requests,
             system_prompt: SYSTEM.into(),
         })
         .unwrap();
-        Session { agent, home: self.home, store, heard: self.heard }
+        Session { agent, home: self.home, store, definitions, extra, heard: self.heard }
     }
 }
 
@@ -146,6 +183,10 @@ pub(crate) struct Session {
     pub(crate) home: TempHome,
     /// Where long results are stored.
     pub(crate) store: PathBuf,
+    /// Its registry is the one that the calls go to.
+    pub(crate) definitions: Arc<Definitions>,
+    /// In whose name the tools of the plan were offered.
+    pub(crate) extra: Owner,
     pub(crate) heard: Heard,
 }
 
@@ -289,6 +330,12 @@ impl Heard {
         let restart =
             |moment| if let Moment::Restart { attempt, delay, .. } = moment { Some((attempt, delay)) } else { None };
         self.moments().into_iter().filter_map(restart).collect()
+    }
+
+    /// What a person was told beside the answers.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let warning = |moment| if let Moment::Warned(message) = moment { Some(message) } else { None };
+        self.moments().into_iter().filter_map(warning).collect()
     }
 
     /// How each call ended, in the order in which they ended.

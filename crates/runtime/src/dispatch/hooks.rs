@@ -36,7 +36,7 @@ impl Step for PreHooks {
                     call.block(&format!("{} does not allow it: {why}", facts.name));
                 }
                 Ok(HookDecision::Rewrite(arguments)) => {
-                    call.take_arguments(&facts.name, arguments);
+                    call.take_arguments(facts, arguments);
                     if call.outcome.is_none() {
                         claim::again(call).await;
                     }
@@ -90,12 +90,12 @@ impl Call<'_> {
         }
     }
 
-    /// New arguments from `whom`, treated like a model's own: made to fit, and refused if they do not.
-    pub(super) fn take_arguments(&mut self, whom: &str, mut arguments: JsonMap) {
+    /// New arguments from a hook, treated like a model's own: made to fit. If they do not, the hook has failed.
+    pub(super) fn take_arguments(&mut self, whom: &HookFacts, mut arguments: JsonMap) {
         let Some(entry) = self.entry.clone() else { return };
         let changes = coerce::arguments(&mut arguments, &entry.tool.spec().parameters);
         if let Some(error) = validate::error(&entry, &mut arguments) {
-            return self.block(&format!("{whom} made its arguments invalid: {error}"));
+            return self.hook_failed(whom, &format!("it made the arguments invalid: {error}"));
         }
         self.changes.extend(changes);
         self.arguments = arguments;

@@ -22,7 +22,7 @@ impl Step for Middleware {
             let facts = middleware.facts();
             let rewritten = within(facts, middleware.rewrite(call.for_hooks(&entry))).await;
             match rewritten {
-                Ok(Some(arguments)) => call.take_arguments(&facts.name, arguments),
+                Ok(Some(arguments)) => call.take_arguments(facts, arguments),
                 Ok(None) => {}
                 Err(why) => call.hook_failed(facts, &why),
             }

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 pub(crate) mod hooks;
+pub(crate) mod rows;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
