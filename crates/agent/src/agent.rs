@@ -148,7 +148,7 @@ impl Agent {
         let grew = refusal.kind == ModelErrorKind::Rejected && wanted.without.add(&named);
         if grew {
             self.setup.wanted = Arc::new(wanted);
-            self.look_at_tools();
+            self.shown = self.setup.definitions.told_again(&self.shown, &self.setup.wanted);
         }
         grew
     }

@@ -119,9 +119,6 @@ async fn concurrency_03_edits_of_one_file_under_several_names_in_one_turn_are_al
     let patch = |path: &str, old: &str, new: &str| {
         Call::new("patch", json!({ "path": path, "old_string": old, "new_string": new }))
     };
-    let home = TempHome::new();
-    let absolute = home.write("unused", "");
-    drop(absolute);
     for round in 0..10 {
         let calls = [
             patch("a.txt", "line 1", "line one"),
@@ -161,7 +158,7 @@ async fn concurrency_05_ten_refused_writes_leave_no_snapshot_no_lock_and_no_fold
     let copies = Arc::new(Copies::default());
     let hooks = Hooks { checkpointer: Some(Arc::clone(&copies) as _), ..Hooks::default() };
     let mut replies: Vec<Reply> = (0..10).map(|_| Reply::calls([write("new/deep/a.txt", "x")])).collect();
-    replies.extend([Reply::text("I give up."), Reply::calls([write("new/deep/a.txt", "x")]), Reply::text("Done.")]);
+    replies.push(Reply::text("I give up."));
     let server = ModelServer::start(replies);
     let mut session = Plan::new().asking(&person).with_hooks(hooks).with_model(&server);
     let end = session.turn("write it").await.unwrap();
@@ -252,8 +249,7 @@ async fn concurrency_13_a_command_that_fails_again_and_again_is_told_then_not_ru
 #[tokio::test]
 async fn concurrency_16_sixty_reads_and_a_poll_that_sees_something_new_are_no_loop_and_one_read_again_and_again_is() {
     let read = |path: String| Call::new("read_file", json!({ "path": path }));
-    let mut replies: Vec<Reply> =
-        (0..6).map(|n| Reply::calls((0..10).map(|m| read(format!("f{n}{m}.txt"))))).collect();
+    let mut replies: Vec<Reply> = (0..6).map(|n| Reply::calls((0..10).map(|m| read(format!("f{n}{m}.txt"))))).collect();
     replies.extend((0..10).map(|_| Reply::calls([terminal("echo tick >> log; wc -l < log")])));
     replies.push(Reply::text("All read."));
     replies.extend((0..6).map(|_| Reply::calls([read("f00.txt".into())])));

@@ -130,8 +130,13 @@ impl ToolError {
 
 impl From<ToolError> for Value {
     fn from(error: ToolError) -> Self {
+        let said = error.to_string();
         match error {
-            ToolError::Tell(map) => Self::Object(map),
+            ToolError::Tell(mut map) => {
+                // Without it the answer would read like a success.
+                map.entry("error").or_insert_with(|| said.into());
+                Self::Object(map)
+            }
             ToolError::Stop(stop) => json!({ "error": stop.to_string() }),
         }
     }

@@ -157,6 +157,15 @@ impl Definitions {
     }
 }
 
+impl Definitions {
+    /// The tools of `shown` told once more, as `wanted` has it, for a turn in which the provider refused a schema. No
+    /// tool joins, whatever was registered meanwhile; one that is not registered any more is left out.
+    pub fn told_again(&self, shown: &Shown, wanted: &Wanted) -> Arc<Shown> {
+        let resolved = Resolved { tools: shown.tools.clone(), notes: shown.notes.clone(), ..Resolved::default() };
+        Arc::new(build(&self.registry.snapshot(), resolved, wanted.profile, &wanted.without))
+    }
+}
+
 impl fmt::Debug for Definitions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Definitions").field("registry", &self.registry).finish_non_exhaustive()

@@ -287,7 +287,8 @@ async fn args_13_the_third_identical_miss_is_blocked_and_another_call_is_another
     assert_eq!(statuses, [Status::UnknownTool, Status::UnknownTool, Status::Repeated]);
     let last = last.unwrap();
     assert!(error(&last).contains("attempt 3 of exactly this call of `bash`"), "{}", last.text);
-    let expected = json!({ "action": "block", "code": "repeated_exact_failure_block", "tool_name": "bash", "count": 3 });
+    let expected =
+        json!({ "action": "block", "code": "repeated_exact_failure_block", "tool_name": "bash", "count": 3 });
     assert_eq!(answer(&last)["guardrail"], expected);
     assert!(last.stop.is_none(), "the model may still do something else");
     // Another miss is another call, and the right name runs.

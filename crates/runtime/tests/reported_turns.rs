@@ -66,7 +66,8 @@ async fn concurrency_02_a_task_that_begins_when_another_is_interrupted_runs_to_i
     let setting = Setting::new([&wait, &work]);
     for n in 0..1_000 {
         // Two tasks of one dispatcher; each has its own way to stop.
-        let (first, second) = (Task::new(Arc::new(FakeEnvironment::new())), Task::new(Arc::new(FakeEnvironment::new())));
+        let (first, second) =
+            (Task::new(Arc::new(FakeEnvironment::new())), Task::new(Arc::new(FakeEnvironment::new())));
         let (stop_first, stop_second) = (hermes_core::CancellationToken::new(), hermes_core::CancellationToken::new());
         let heard = Heard::default();
         let scope = |task, cancel| Scope {
@@ -290,8 +291,7 @@ impl EditReviewer for Editor {
 #[tokio::test]
 async fn plugins_hooks_11_a_blocked_call_makes_no_snapshot_no_preview_no_question_and_one_event() {
     let edit = Edit::new("/project/a".as_ref(), None, Some("new".into()));
-    let (write, editor, copies) =
-        (writer(vec![edit]), Arc::new(Editor::default()), Arc::new(Copies::default()));
+    let (write, editor, copies) = (writer(vec![edit]), Arc::new(Editor::default()), Arc::new(Copies::default()));
     let (person, layer, audit) = (Arc::new(ScriptedPerson::new([])), Layer::new("around"), Audit::new());
     let hooks = |pre: Hooks| Hooks {
         checkpointer: Some(Arc::clone(&copies) as _),
