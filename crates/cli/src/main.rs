@@ -7,6 +7,8 @@
 mod args;
 mod commands;
 mod config;
+#[cfg(test)]
+mod entries;
 mod env_file;
 mod models;
 mod session;

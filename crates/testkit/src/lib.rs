@@ -17,6 +17,7 @@
 
 pub mod environment;
 pub mod home;
+pub mod hooks;
 pub mod model_server;
 pub mod person;
 pub mod surroundings;
