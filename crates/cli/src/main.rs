@@ -14,6 +14,7 @@ mod models;
 mod session;
 mod terminal;
 mod words;
+mod workspace;
 mod world;
 
 use std::process::ExitCode;
