@@ -10,10 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hermes_core::{Effect, ToolCall};
-use hermes_runtime::{Status, parallel};
-use hermes_testkit::{FakeCall, FakeTool};
+use std::path::PathBuf;
+
+use hermes_core::{Effect, HookDecision, JsonMap, ToolCall, Touches};
+use hermes_runtime::{Hooks, Status, parallel};
+use hermes_testkit::{FakeCall, FakeEnvironment, FakeTool};
+use proptest::prelude::*;
 use serde_json::{Value, json};
+use setting::hooks::Gate;
 use setting::{Setting, answer, called};
 use tokio::sync::Notify;
 
@@ -179,4 +183,188 @@ async fn a_call_that_makes_no_sense_does_not_keep_its_neighbours_from_running() 
 #[tokio::test]
 async fn no_calls_are_no_answers() {
     assert!(Setting::new([]).call_all(&[]).await.is_empty());
+}
+
+// ------------------------------------------------------------------------------------------------------ what overlaps
+
+/// Begin and end of calls, in the order in which they happened.
+type Log = Arc<Mutex<Vec<(usize, bool)>>>;
+
+/// A tool that touches what its arguments say, takes `steps` turns, and keeps a log.
+fn touching_tool(name: &str, effect: Effect, parallel: bool, log: &Log) -> Arc<FakeTool> {
+    let log = Arc::clone(log);
+    let paths = |arguments: &JsonMap, key: &str| -> Vec<PathBuf> {
+        arguments[key].as_array().unwrap().iter().map(|path| PathBuf::from(path.as_str().unwrap())).collect()
+    };
+    let tool = FakeTool::new(name).effect(effect).parallel(parallel);
+    let tool = tool.touching(move |arguments, _| Touches {
+        reads: paths(arguments, "reads"),
+        writes: paths(arguments, "writes"),
+        ..Touches::nothing()
+    });
+    Arc::new(tool.run_async(move |arguments, _| {
+        let log = Arc::clone(&log);
+        async move {
+            let n = usize::try_from(arguments["n"].as_u64().unwrap()).unwrap();
+            log.lock().unwrap().push((n, true));
+            for _ in 0..arguments["steps"].as_u64().unwrap() {
+                tokio::task::yield_now().await;
+            }
+            log.lock().unwrap().push((n, false));
+            Ok(json!({}).into())
+        }
+    }))
+}
+
+/// Whether call `a` had ended when call `b` began.
+fn ended_before(log: &[(usize, bool)], a: usize, b: usize) -> bool {
+    let at = |event| log.iter().position(|seen| *seen == event).unwrap();
+    at((a, false)) < at((b, true))
+}
+
+#[derive(Clone, Debug)]
+struct Planned {
+    tool: &'static str,
+    reads: Vec<&'static str>,
+    writes: Vec<&'static str>,
+    steps: u64,
+}
+
+fn planned() -> impl Strategy<Value = Planned> {
+    let paths = || {
+        prop::sample::subsequence(vec!["/project/a", "/project/b", "/project/d/x", "/project/d", "/project/link"], 0..3)
+    };
+    (prop::sample::select(vec!["look", "look", "save", "save", "run"]), paths(), paths(), 0..6_u64).prop_map(
+        |(tool, reads, writes, steps)| {
+            let writes = if tool == "save" { writes } else { Vec::new() };
+            Planned { tool, reads, writes, steps }
+        },
+    )
+}
+
+/// Whether the two must not overlap, said once more and in other words than the code.
+fn in_the_way(a: &Planned, b: &Planned) -> bool {
+    let is_vague =
+        |call: &Planned| call.tool == "run" || (call.tool == "save" && call.writes.is_empty() && call.reads.is_empty());
+    if is_vague(a) || is_vague(b) {
+        return true;
+    }
+    // `link` is another name of `a`.
+    let real = |path: &&'static str| if *path == "/project/link" { "/project/a" } else { path };
+    let meets = |x: &str, y: &str| x == y || x.starts_with(&format!("{y}/")) || y.starts_with(&format!("{x}/"));
+    let vague_read = |call: &Planned| call.reads.is_empty() && call.writes.is_empty();
+    let one_way = |a: &Planned, b: &Planned| {
+        a.writes
+            .iter()
+            .map(real)
+            .any(|w| vague_read(b) || b.reads.iter().chain(&b.writes).map(real).any(|t| meets(w, t)))
+    };
+    one_way(a, b) || one_way(b, a)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn no_two_calls_overlap_where_one_writes_what_the_other_touches_and_their_order_is_kept(
+        calls in prop::collection::vec(planned(), 2..14),
+    ) {
+        let log = Log::default();
+        let look = touching_tool("look", Effect::Read, true, &log);
+        let save = touching_tool("save", Effect::Write, true, &log);
+        let run = touching_tool("run", Effect::Execute, true, &log);
+        let environment = FakeEnvironment::new().with_link("/project/link", "/project/a");
+        let setting = Setting::new([&look, &save, &run]).inside(environment).allowing_all();
+        let requests: Vec<ToolCall> = calls
+            .iter()
+            .enumerate()
+            .map(|(n, call)| {
+                let arguments = json!({ "n": n, "steps": call.steps, "reads": call.reads, "writes": call.writes });
+                called(&n.to_string(), call.tool, &arguments)
+            })
+            .collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let reports = runtime.block_on(setting.call_all(&requests));
+        prop_assert!(reports.iter().all(|report| report.status == Status::Ok), "{reports:?}");
+        let log = log.lock().unwrap();
+        let mut most = 0;
+        let mut running = 0_i32;
+        for (_, begins) in log.iter() {
+            running += if *begins { 1 } else { -1 };
+            most = most.max(running);
+        }
+        prop_assert!(most <= 8, "{most} at once");
+        for b in 0..calls.len() {
+            for a in 0..b {
+                if in_the_way(&calls[a], &calls[b]) {
+                    prop_assert!(ended_before(&log, a, b), "{:?} and {:?}: {log:?}", calls[a], calls[b]);
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_changes_of_one_file_under_two_names_happen_one_after_the_other_and_of_two_files_together() {
+    let log = Log::default();
+    let save = touching_tool("save", Effect::Write, true, &log);
+    let environment = FakeEnvironment::new().with_link("/project/link", "/project/a");
+    let setting = Setting::new([&save]).inside(environment).allowing_all();
+    let change = |n: usize, path: &str| {
+        called(&n.to_string(), "save", &json!({ "n": n, "steps": 3, "reads": [], "writes": [path] }))
+    };
+    setting.call_all(&[change(0, "/project/a"), change(1, "/project/link"), change(2, "/project/b")]).await;
+    let log = log.lock().unwrap();
+    assert!(ended_before(&log, 0, 1), "{log:?}");
+    assert!(!ended_before(&log, 0, 2) && !ended_before(&log, 2, 0), "{log:?}");
+}
+
+#[tokio::test]
+async fn one_slow_call_does_not_hold_up_those_that_are_not_in_its_way() {
+    let release = Arc::new(Notify::new());
+    let held = Arc::clone(&release);
+    let slow = Arc::new(read("slow").touching(|_, _| Touches::reading("/project/slow")).run_async(move |_, _| {
+        let held = Arc::clone(&held);
+        async move {
+            held.notified().await;
+            Ok(json!({}).into())
+        }
+    }));
+    let count = Arc::new(AtomicUsize::new(0));
+    let (seen, release) = (Arc::clone(&count), release);
+    let quick = Arc::new(read("quick").touching(|_, _| Touches::reading("/project/quick")).run_async(move |_, _| {
+        // Thirty more than fit at once: they only all run if the slow one costs a single place.
+        if seen.fetch_add(1, Ordering::SeqCst) == 29 {
+            release.notify_one();
+        }
+        std::future::ready(Ok(json!({}).into()))
+    }));
+    let setting = Setting::new([&slow, &quick]);
+    let names: Vec<&str> = std::iter::once("slow").chain(std::iter::repeat_n("quick", 30)).collect();
+    let reports = setting.call_all(&numbered(&names)).await;
+    assert!(reports.iter().all(|report| report.status == Status::Ok));
+}
+
+#[tokio::test]
+async fn a_hook_that_makes_a_call_write_elsewhere_makes_it_wait_for_whoever_is_there() {
+    let log = Log::default();
+    let save = touching_tool("save", Effect::Write, true, &log);
+    // The first call is sent to the file that the second one is changing already.
+    let gate = Gate::new("redirect", |arguments: JsonMap| {
+        std::future::ready(Ok(if arguments["n"] == 0 {
+            let mut arguments = arguments;
+            arguments.insert("writes".into(), json!(["/project/b"]));
+            HookDecision::Rewrite(arguments)
+        } else {
+            HookDecision::Allow
+        }))
+    });
+    let hooks = Hooks { pre: vec![Arc::new(gate)], ..Hooks::default() };
+    let setting = Setting::new([&save]).with_hooks(hooks).allowing_all();
+    let change = |n: usize, path: &str| {
+        called(&n.to_string(), "save", &json!({ "n": n, "steps": 4, "reads": [], "writes": [path] }))
+    };
+    let reports = setting.call_all(&[change(0, "/project/a"), change(1, "/project/b")]).await;
+    assert!(reports.iter().all(|report| report.status == Status::Ok));
+    let log = log.lock().unwrap();
+    assert!(ended_before(&log, 0, 1) || ended_before(&log, 1, 0), "they never wrote at the same time: {log:?}");
 }

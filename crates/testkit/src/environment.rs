@@ -25,6 +25,7 @@ const SCRATCH: &str = "/tmp/hermes-fake";
 #[derive(Debug)]
 pub struct FakeEnvironment {
     results: HashMap<String, Finished>,
+    links: HashMap<PathBuf, PathBuf>,
     state: Mutex<Machine>,
 }
 
@@ -48,7 +49,7 @@ impl FakeEnvironment {
     pub fn new() -> Self {
         let machine =
             Machine { cwd: "/project".into(), files: BTreeMap::new(), commands: Vec::new(), writes: 0, closed: 0 };
-        Self { results: HashMap::new(), state: Mutex::new(machine) }
+        Self { results: HashMap::new(), links: HashMap::new(), state: Mutex::new(machine) }
     }
 
     /// Starts the session in another directory.
@@ -62,6 +63,13 @@ impl FakeEnvironment {
     #[must_use]
     pub fn with_file(self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) -> Self {
         lock(&self.state).put(path.as_ref(), bytes.into());
+        self
+    }
+
+    /// Makes `link` another name of `target`, for whoever asks where it leads; files are not read through it.
+    #[must_use]
+    pub fn with_link(mut self, link: impl Into<PathBuf>, target: impl Into<PathBuf>) -> Self {
+        self.links.insert(link.into(), target.into());
         self
     }
 
@@ -200,7 +208,8 @@ impl Environment for FakeEnvironment {
     }
 
     async fn real_path(&self, path: &Path) -> Result<PathBuf, FileError> {
-        Ok(lock(&self.state).absolute(path))
+        let path = lock(&self.state).absolute(path);
+        Ok(self.links.get(&path).cloned().unwrap_or(path))
     }
 
     async fn read(&self, path: &Path, range: Range<u64>) -> Result<Vec<u8>, FileError> {

@@ -3,6 +3,8 @@
 //! Every call made here is a check as well: whatever happens to it, it is announced once and it ends once.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub(crate) mod hooks;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

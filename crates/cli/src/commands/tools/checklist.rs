@@ -62,7 +62,8 @@ pub(super) fn run(world: &World, config: &Config, definitions: &Definitions, pla
     let answer = MultiSelect::new(&format!("Tools for {key}:"), rows)
         .with_default(&ticked)
         .with_page_size(16)
-        .with_help_message("type to search · space ticks · → all · ← none · enter saves · esc leaves all as it is")
+        .with_help_message("type to search · space ticks · → all · ← none · enter saves · esc quits")
+        .with_formatter(&|ticked| plural(ticked.len(), "tool") + " on")
         .prompt();
     let after: BTreeSet<String> = match answer {
         Ok(rows) => rows.into_iter().map(|row| row.name).collect(),

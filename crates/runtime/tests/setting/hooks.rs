@@ -1,0 +1,207 @@
+//! Hooks whose behaviour a test decides.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use hermes_core::{
+    Checkpointer, ExecutionMiddleware, HookCall, HookDecision, HookFacts, HookResult, JsonMap, Next, OnError, PostHook,
+    PreHook, Redactor, RequestMiddleware, ToolCx, ToolResult, TransformHook,
+};
+use serde_json::Value;
+
+type Decide = Box<dyn Fn(JsonMap) -> BoxFuture<'static, Result<HookDecision, String>> + Send + Sync>;
+
+/// Decides as told, and keeps the arguments it saw.
+pub(crate) struct Gate {
+    facts: HookFacts,
+    decide: Decide,
+    pub(crate) saw: Mutex<Vec<JsonMap>>,
+}
+
+impl Gate {
+    pub(crate) fn new<F>(name: &str, decide: impl Fn(JsonMap) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<HookDecision, String>> + Send + 'static,
+    {
+        let facts = HookFacts { timeout: Duration::from_secs(60), ..HookFacts::new(name) };
+        Self { facts, decide: Box::new(move |arguments| Box::pin(decide(arguments))), saw: Mutex::default() }
+    }
+
+    pub(crate) fn saying(name: &str, decision: HookDecision) -> Self {
+        Self::new(name, move |_| std::future::ready(Ok(decision.clone())))
+    }
+
+    pub(crate) fn lenient(mut self) -> Self {
+        self.facts.on_error = OnError::Allow;
+        self
+    }
+}
+
+#[async_trait]
+impl PreHook for Gate {
+    fn facts(&self) -> &HookFacts {
+        &self.facts
+    }
+
+    async fn decide(&self, call: HookCall<'_>) -> Result<HookDecision, String> {
+        self.saw.lock().unwrap().push(call.arguments.clone());
+        (self.decide)(call.arguments.clone()).await
+    }
+}
+
+/// Rewrites arguments as told.
+pub(crate) struct Rewriter {
+    facts: HookFacts,
+    rewrite: Box<dyn Fn(&JsonMap) -> Result<Option<JsonMap>, String> + Send + Sync>,
+}
+
+impl Rewriter {
+    pub(crate) fn new(
+        name: &str,
+        rewrite: impl Fn(&JsonMap) -> Result<Option<JsonMap>, String> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self { facts: HookFacts::new(name), rewrite: Box::new(rewrite) })
+    }
+}
+
+#[async_trait]
+impl RequestMiddleware for Rewriter {
+    fn facts(&self) -> &HookFacts {
+        &self.facts
+    }
+
+    async fn rewrite(&self, call: HookCall<'_>) -> Result<Option<JsonMap>, String> {
+        (self.rewrite)(call.arguments)
+    }
+}
+
+/// Counts how often it stood around a tool, and writes its name into the answer's summary.
+pub(crate) struct Layer {
+    facts: HookFacts,
+    pub(crate) passed: Mutex<Vec<Value>>,
+}
+
+impl Layer {
+    pub(crate) fn new(name: &str) -> Arc<Self> {
+        Arc::new(Self { facts: HookFacts::new(name), passed: Mutex::default() })
+    }
+}
+
+#[async_trait]
+impl ExecutionMiddleware for Layer {
+    fn facts(&self) -> &HookFacts {
+        &self.facts
+    }
+
+    async fn around(&self, call: HookCall<'_>, next: Next<'_>) -> ToolResult {
+        self.passed.lock().unwrap().push(Value::Object(call.arguments.clone()));
+        let mut output = next.run().await?;
+        let inner = output.summary.take().unwrap_or_default();
+        output.summary = Some(format!("{}({inner})", self.facts.name));
+        Ok(output)
+    }
+}
+
+/// Rewrites results as told.
+pub(crate) struct Polish {
+    facts: HookFacts,
+    transform: Box<dyn Fn(&str) -> Result<Option<String>, String> + Send + Sync>,
+}
+
+impl Polish {
+    pub(crate) fn new(
+        name: &str,
+        transform: impl Fn(&str) -> Result<Option<String>, String> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self { facts: HookFacts::new(name), transform: Box::new(transform) })
+    }
+}
+
+#[async_trait]
+impl TransformHook for Polish {
+    fn facts(&self) -> &HookFacts {
+        &self.facts
+    }
+
+    async fn transform(&self, result: HookResult<'_>) -> Result<Option<String>, String> {
+        (self.transform)(result.text)
+    }
+}
+
+/// Writes down every finished call.
+pub(crate) struct Audit {
+    facts: HookFacts,
+    delay: Duration,
+    pub(crate) records: Mutex<Vec<Record>>,
+}
+
+/// What an [`Audit`] was told.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Record {
+    pub(crate) call: String,
+    pub(crate) tool: String,
+    pub(crate) status: String,
+    pub(crate) error: Option<String>,
+    pub(crate) text: String,
+}
+
+impl Audit {
+    pub(crate) fn new() -> Arc<Self> {
+        Self::taking(Duration::ZERO)
+    }
+
+    pub(crate) fn taking(delay: Duration) -> Arc<Self> {
+        let facts = HookFacts { on_error: OnError::Allow, timeout: Duration::from_secs(5), name: "audit".into() };
+        Arc::new(Self { facts, delay, records: Mutex::default() })
+    }
+
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.records.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl PostHook for Audit {
+    fn facts(&self) -> &HookFacts {
+        &self.facts
+    }
+
+    async fn finished(&self, result: HookResult<'_>) -> Result<(), String> {
+        if !self.delay.is_zero() {
+            tokio::time::sleep(self.delay).await;
+        }
+        self.records.lock().unwrap().push(Record {
+            call: result.call_id.into(),
+            tool: result.tool.into(),
+            status: result.status.into(),
+            error: result.error.map(str::to_owned),
+            text: result.text.into(),
+        });
+        Ok(())
+    }
+}
+
+/// Takes one word out.
+pub(crate) struct Mask(pub(crate) &'static str);
+
+impl Redactor for Mask {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.contains(self.0) { text.replace(self.0, "[redacted]").into() } else { text.into() }
+    }
+}
+
+/// Notes what it was asked to keep.
+#[derive(Default)]
+pub(crate) struct Copies(pub(crate) Mutex<Vec<Vec<PathBuf>>>);
+
+#[async_trait]
+impl Checkpointer for Copies {
+    async fn before(&self, _: HookCall<'_>, writes: &[PathBuf], _: &ToolCx) -> Result<(), String> {
+        self.0.lock().unwrap().push(writes.to_vec());
+        Ok(())
+    }
+}
