@@ -120,7 +120,7 @@ impl Checks {
         }
         let known = self.known();
         let waited = self.0.answered.wait_timeout_while(known, limit, |known| !known.asking.is_empty());
-        waited.map(|(known, _)| known.asking.is_empty()).unwrap_or(false)
+        waited.is_ok_and(|(known, _)| known.asking.is_empty())
     }
 
     /// Forgets everything, for example because a key was added: the next question is asked anew.

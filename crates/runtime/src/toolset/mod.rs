@@ -14,6 +14,8 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use hermes_core::ToolName;
+
 pub use self::selection::{Resolved, Selection, Verdict};
 use self::table::{CODING, CORE, LEGACY, PLATFORMS, Platform, TOOLSETS, Toolset};
 use crate::registry::{NameNotFree, OwnerKind, Snapshot};
@@ -317,33 +319,36 @@ impl<'a> Walk<'a> {
         let snapshot = self.snapshot;
         let meaning = meaning(snapshot, name)?;
         self.seen.insert(name.to_owned(), false);
-        let registered_as = |toolset| snapshot.registered_in(toolset).into_iter().flatten();
+        let registered_as = |toolset| snapshot.registered_in(toolset).into_iter().flatten().map(ToolName::as_str);
         let reversed = |names: &[&str]| names.iter().rev().map(ToString::to_string).collect();
         match meaning {
             Meaning::All => {
                 // Somebody may have called its toolset so.
-                ["all", "*"].into_iter().flat_map(registered_as).for_each(|tool| self.member(tool.as_str(), label));
+                self.add_tools(["all", "*"].into_iter().flat_map(registered_as), label);
                 let sets = names(snapshot).into_iter().filter(|name| !matches!(name.as_str(), "all" | "*"));
                 return Some(sets.rev().collect());
             }
             Meaning::Tool => self.member(name, label),
             Meaning::Set(set) => {
-                set.tools.iter().for_each(|tool| self.member(tool, label));
-                registered_as(set.name).for_each(|tool| self.member(tool.as_str(), label));
+                self.add_tools(set.tools.iter().copied().chain(registered_as(set.name)), label);
                 return Some(reversed(set.includes));
             }
             Meaning::Platform(platform) => {
-                platform_tools(platform).into_iter().for_each(|tool| self.member(tool, label));
-                registered_as(platform.name).for_each(|tool| self.member(tool.as_str(), label));
+                self.add_tools(platform_tools(platform).into_iter().chain(registered_as(platform.name)), label);
             }
             Meaning::Custom(custom) => {
-                custom.tools.iter().for_each(|tool| self.member(tool, label));
-                registered_as(name).for_each(|tool| self.member(tool.as_str(), label));
+                self.add_tools(custom.tools.iter().map(String::as_str).chain(registered_as(name)), label);
                 return Some(custom.includes.iter().rev().cloned().collect());
             }
-            Meaning::Registered(toolset) => registered_as(toolset).for_each(|tool| self.member(tool.as_str(), label)),
+            Meaning::Registered(toolset) => self.add_tools(registered_as(toolset), label),
         }
         Some(Vec::new())
+    }
+
+    fn add_tools<'t>(&mut self, tools: impl Iterator<Item = &'t str>, label: &Arc<str>) {
+        for tool in tools {
+            self.member(tool, label);
+        }
     }
 
     fn member(&mut self, tool: &str, label: &Arc<str>) {

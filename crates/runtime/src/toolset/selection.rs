@@ -137,33 +137,10 @@ impl Selection {
             }
         }
         if self.with_sources && self.toolsets.as_ref().is_none_or(|names| !names.is_empty()) {
-            self.add_sources(&mut walk, snapshot, &names);
+            add_sources(&mut walk, snapshot, &names);
         }
         walk.notes.extend(unknown_ones);
         Ok((walk.members, walk.notes))
-    }
-
-    /// The tools of plugins and MCP servers that are on because they are there. Naming one server means exactly the
-    /// named ones (spec core §19.3). Who offered a tool decides, not what the tool says about itself: a plugin that
-    /// claims the toolset of a server, or a server that claims one of ours, switches on nothing but its own.
-    fn add_sources(&self, walk: &mut Walk<'_>, snapshot: &Snapshot, names: &[&str]) {
-        let is_a_server = |name: &&str| match meaning(snapshot, name) {
-            Some(Meaning::Registered(toolset)) => snapshot.server_of(toolset).is_some(),
-            _ => false,
-        };
-        let servers_are_chosen = names.iter().any(is_a_server);
-        for entry in snapshot.entries() {
-            let (spec, owner) = (entry.tool.spec(), &entry.owner);
-            let is_on = match owner.kind {
-                OwnerKind::BuiltIn => false,
-                // A tool that joins a set of ours is on when the set is.
-                OwnerKind::Plugin => matches!(meaning(snapshot, &spec.toolset), Some(Meaning::Registered(_))),
-                OwnerKind::Mcp => !servers_are_chosen,
-            };
-            if is_on {
-                walk.member(spec.name.as_str(), &format!("{} ({owner})", spec.toolset).into());
-            }
-        }
     }
 
     /// What is taken away, and by what.
@@ -205,5 +182,28 @@ impl Selection {
             }
         }
         Ok(removed)
+    }
+}
+
+/// The tools of plugins and MCP servers that are on because they are there. Naming one server means exactly the
+/// named ones (spec core §19.3). Who offered a tool decides, not what the tool says about itself: a plugin that
+/// claims the toolset of a server, or a server that claims one of ours, switches on nothing but its own.
+fn add_sources(walk: &mut Walk<'_>, snapshot: &Snapshot, names: &[&str]) {
+    let is_a_server = |name: &&str| match meaning(snapshot, name) {
+        Some(Meaning::Registered(toolset)) => snapshot.server_of(toolset).is_some(),
+        _ => false,
+    };
+    let servers_are_chosen = names.iter().any(is_a_server);
+    for entry in snapshot.entries() {
+        let (spec, owner) = (entry.tool.spec(), &entry.owner);
+        let is_on = match owner.kind {
+            OwnerKind::BuiltIn => false,
+            // A tool that joins a set of ours is on when the set is.
+            OwnerKind::Plugin => matches!(meaning(snapshot, &spec.toolset), Some(Meaning::Registered(_))),
+            OwnerKind::Mcp => !servers_are_chosen,
+        };
+        if is_on {
+            walk.member(spec.name.as_str(), &format!("{} ({owner})", spec.toolset).into());
+        }
     }
 }
