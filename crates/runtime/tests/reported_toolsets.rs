@@ -7,7 +7,7 @@ mod selecting;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hermes_core::{CancellationToken, RawArguments, Tool, ToolCall};
+use hermes_core::{CancellationToken, RawArguments, Tool, ToolCall, ToolName};
 use hermes_runtime::toolset;
 use hermes_runtime::{
     ApprovalMode, Checks, Definitions, Dispatcher, OwnerKind, PlainJudge, Profile, Registry, Scope, Selection, Silent,
@@ -128,7 +128,7 @@ fn toolsets_12_a_cycle_is_reported_and_never_wider_than_what_was_asked() {
     custom(&registry, "safe_only", &["read_file"], &["a"]);
     custom(&registry, "a", &["web_search"], &["safe_only"]);
     let resolved = resolve(&registry, &stored(&["safe_only"]));
-    assert_eq!(resolved.tools.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["read_file", "web_search"]);
+    assert_eq!(resolved.tools.iter().map(ToolName::as_str).collect::<Vec<_>>(), ["read_file", "web_search"]);
     assert_eq!(resolved.notes, [r#"toolset "safe_only" includes itself, through "a""#]);
 }
 

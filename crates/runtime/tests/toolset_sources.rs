@@ -136,7 +136,8 @@ fn naming_one_server_means_exactly_the_named_ones() {
         assert_eq!(on(&registry, &stored(&["x_search", github])), ["mail", "mcp__github__issues", "x_search"]);
     }
     assert_eq!(on(&registry, &stored(&["github", "mcp-web"])), ["mail", "mcp__github__issues", "mcp__web__fetch"]);
-    // Taking one away is not naming it.
+    // Naming the set of a plugin is not naming a server, and neither is taking one away.
+    assert_eq!(on(&registry, &stored(&["post"])), ["mail", "mcp__github__issues", "mcp__web__fetch"]);
     assert_eq!(on(&registry, &stored(&["x_search", "-github"])), ["mail", "mcp__web__fetch", "x_search"]);
 }
 

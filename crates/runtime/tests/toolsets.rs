@@ -8,7 +8,7 @@ mod selecting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hermes_core::Availability;
+use hermes_core::{Availability, ToolName};
 use hermes_runtime::toolset::{self, Origin};
 use hermes_runtime::{CustomToolset, OwnerKind, Registry, Selection, UnknownToolset, Verdict};
 use hermes_testkit::FakeTool;
@@ -211,7 +211,7 @@ fn a_bundle_or_a_posture_that_is_off_leaves_what_every_platform_starts_from() {
     }
     for nothing in ["hermes-cli", "cli", "hermes-webhook", "coding", "hermes-acp"] {
         let resolved = resolve(&registry, &without(on_discord.clone(), &[nothing]));
-        let names: Vec<&str> = resolved.tools.iter().map(|name| name.as_str()).collect();
+        let names: Vec<&str> = resolved.tools.iter().map(ToolName::as_str).collect();
         let expected: BTreeSet<&str> = USUAL_CORE.into_iter().chain(both).collect();
         assert_eq!(names, expected.into_iter().collect::<Vec<_>>(), "{nothing}");
         // A restriction without an effect is not kept from whoever wrote it.
@@ -290,7 +290,7 @@ fn a_cycle_ends_is_told_and_is_no_wider_than_its_members() {
     custom(&registry, "three", &[], &["one", "three"]);
     for start in ["one", "two", "three"] {
         let resolved = resolve(&registry, &exactly(&[start]));
-        let names: Vec<&str> = resolved.tools.iter().map(|name| name.as_str()).collect();
+        let names: Vec<&str> = resolved.tools.iter().map(ToolName::as_str).collect();
         assert_eq!(names, ["patch", "read_file"], "{start}");
         assert!(resolved.notes.iter().any(|note| note.contains("includes itself")), "{:?}", resolved.notes);
         assert_eq!(info(&registry, start).resolved, ["patch", "read_file"]);
@@ -313,7 +313,7 @@ fn a_diamond_is_no_cycle_and_counts_once() {
     custom(&registry, "bottom", &["web_search"], &[]);
     let resolved = resolve(&registry, &exactly(&["top"]));
     let expected = ["patch", "read_file", "search_files", "terminal", "web_search", "write_file"];
-    assert_eq!(resolved.tools.iter().map(|name| name.as_str()).collect::<Vec<_>>(), expected);
+    assert_eq!(resolved.tools.iter().map(ToolName::as_str).collect::<Vec<_>>(), expected);
     assert!(resolved.notes.is_empty(), "{:?}", resolved.notes);
 }
 
@@ -398,6 +398,10 @@ fn every_tool_has_the_reason_why_it_is_in_or_out() {
     let of = |tool: &str| resolved.verdicts[tool].clone();
     assert_eq!(of("terminal"), Verdict::On("debugging ← work".into()));
     assert_eq!(of("read_file"), Verdict::On("file ← debugging ← work".into()));
+    // Of several ways the first one by the alphabet is told, in whatever order they were written.
+    for both in [["debugging", "web"], ["web", "debugging"]] {
+        assert_eq!(verdict(&registry, &exactly(&both), "web_search"), Verdict::On("web ← debugging".into()));
+    }
     assert_eq!(of("patch"), Verdict::Removed("-patch".into()));
     assert_eq!(of("process"), Verdict::Removed("disabled: process".into()));
     assert_eq!(of("todo"), Verdict::NotRegistered("todo".into()));
@@ -408,7 +412,7 @@ fn every_tool_has_the_reason_why_it_is_in_or_out() {
     assert!(registry.snapshot().names().all(|name| resolved.verdicts.contains_key(name.as_str())));
     let reasons = resolved.verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::On(_)));
     let reasons: Vec<&String> = reasons.map(|(name, _)| name).collect();
-    assert_eq!(reasons, resolved.tools.iter().map(|name| name.as_str()).collect::<Vec<_>>());
+    assert_eq!(reasons, resolved.tools.iter().map(ToolName::as_str).collect::<Vec<_>>());
 }
 
 #[test]
