@@ -95,7 +95,9 @@ fn canonical(value: &Value, hasher: &mut DefaultHasher) {
         Value::Object(map) => canonical_map(map, hasher),
         Value::Array(items) => {
             (items.len(), "list").hash(hasher);
-            items.iter().for_each(|item| canonical(item, hasher));
+            for item in items {
+                canonical(item, hasher);
+            }
         }
         other => other.hash(hasher),
     }

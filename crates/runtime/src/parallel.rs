@@ -7,6 +7,7 @@
 //! *earlier* calls that conflict, and for *later* ones that already run. A hook that rewrites a call's arguments simply
 //! makes it claim again. Nobody who waits is waited for by a later call that runs, so there is no deadlock.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -83,6 +84,8 @@ fn meet(some: &[PathBuf], others: &[PathBuf]) -> bool {
 #[derive(Debug)]
 pub struct Board {
     slots: Mutex<Vec<Slot>>,
+    /// The calls about which nobody will be asked any more.
+    decided: Mutex<HashSet<usize>>,
     moved: Notify,
     most: usize,
 }
@@ -100,7 +103,7 @@ impl Board {
     /// For `calls` calls, of which at most `most` run at the same time.
     pub fn new(calls: usize, most: usize) -> Self {
         let slots = std::iter::repeat_with(|| Slot::Unknown).take(calls).collect();
-        Self { slots: Mutex::new(slots), moved: Notify::new(), most: most.max(1) }
+        Self { slots: Mutex::new(slots), decided: Mutex::default(), moved: Notify::new(), most: most.max(1) }
     }
 
     /// Waits until call number `index` may run, which it then does until [`Board::done`]. May be called again with
@@ -116,6 +119,31 @@ impl Board {
             }
             moved.await;
         }
+    }
+
+    /// Waits until a person may be asked about call number `index`: after they were asked about the earlier calls that run,
+    /// so that questions come in the order of the calls. An earlier call that waits for something is not waited for.
+    pub async fn turn_to_ask(&self, index: usize) {
+        loop {
+            let moved = self.moved.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            let undecided = {
+                let decided = self.decided.lock().unwrap_or_else(PoisonError::into_inner);
+                let slots = self.slots();
+                (0..index).any(|earlier| matches!(slots[earlier], Slot::Running(_)) && !decided.contains(&earlier))
+            };
+            if !undecided {
+                return;
+            }
+            moved.await;
+        }
+    }
+
+    /// Nobody will be asked about call number `index` any more.
+    pub fn decided(&self, index: usize) {
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
+        self.moved.notify_waiters();
     }
 
     /// Call number `index` runs no more, or never will.

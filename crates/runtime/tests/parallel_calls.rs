@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use std::path::PathBuf;
 
-use hermes_core::{Effect, HookDecision, JsonMap, ToolCall, Touches};
+use hermes_core::{Answer, Approval, Effect, HookDecision, JsonMap, ToolCall, Touches};
 use hermes_runtime::{Hooks, Status, parallel};
-use hermes_testkit::{FakeCall, FakeEnvironment, FakeTool};
+use hermes_testkit::{FakeCall, FakeEnvironment, FakeTool, ScriptedPerson};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use setting::hooks::Gate;
@@ -367,4 +367,24 @@ async fn a_hook_that_makes_a_call_write_elsewhere_makes_it_wait_for_whoever_is_t
     assert!(reports.iter().all(|report| report.status == Status::Ok));
     let log = log.lock().unwrap();
     assert!(ended_before(&log, 0, 1) || ended_before(&log, 1, 0), "they never wrote at the same time: {log:?}");
+}
+
+#[tokio::test]
+async fn a_person_is_asked_in_the_order_of_the_calls_although_they_run_side_by_side() {
+    let log = Log::default();
+    let save = touching_tool("save", Effect::Write, true, &log);
+    for _ in 0..50 {
+        let person = Arc::new(ScriptedPerson::new([
+            Answer::Approval(Approval::Deny),
+            Answer::Approval(Approval::Once),
+            Answer::Approval(Approval::Deny),
+        ]));
+        let setting = Setting::new([&save]).asking(&person);
+        let change = |n: usize, path: &str| {
+            called(&n.to_string(), "save", &json!({ "n": n, "steps": 1, "reads": [], "writes": [path] }))
+        };
+        let calls = [change(0, "/project/a"), change(1, "/project/b"), change(2, "/project/c")];
+        let statuses: Vec<Status> = setting.call_all(&calls).await.iter().map(|report| report.status).collect();
+        assert_eq!(statuses, [Status::Refused, Status::Ok, Status::Refused]);
+    }
 }

@@ -25,50 +25,60 @@ impl Step for Approve {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        let Some(entry) = call.entry.clone() else { return };
-        let spec = entry.tool.spec();
-        let task = call.scope.task;
-        let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
-        let mut facts = Vec::new();
-        let judged = |touches: &Touches, root: &Path, cwd: &Path, own_folders: &[PathBuf]| {
-            let arguments = &call.arguments;
-            call.judge.judge(&JudgeRequest { spec, arguments, touches, root, cwd, own_folders })
-        };
-        let verdict = if stated == Touches::nothing() {
-            // There is no path to follow, so nobody has to wait for the disk.
-            judged(&stated, task.root(), &task.environment.cwd(), &[])
-        } else {
-            match resolved(task, &stated).await {
-                Ok((touches, root, cwd, scratch)) => {
-                    facts = where_links_lead(&stated, &touches);
-                    facts.extend(what_is_there(task, &touches.writes).await);
-                    judged(&touches, &root, &cwd, &[scratch])
-                }
-                Err(why) => Verdict::Ask(Concern {
-                    reason: format!("touches a path that cannot be resolved: {why}"),
-                    note: Some(format!("this path cannot be resolved: {why}")),
-                    scope: ApprovalScope { key: Vec::new(), words: "nothing more than this once".into() },
-                }),
-            }
-        };
-        let verdict = with_hooks(verdict, std::mem::take(&mut call.asks));
-        let refusal = match verdict {
-            Verdict::Allow => None,
-            Verdict::Refuse(why) => Some(format!("{why}; nothing was run, and no approval can change that")),
-            Verdict::Ask(concern) => {
-                let began = Instant::now();
-                let refusal = decide(call, &stated, facts, concern).await;
-                call.waited += began.elapsed();
-                if call.scope.cancel.is_cancelled() {
-                    return call.refuse(Status::NotStarted, stopped_before_it_began());
-                }
-                refusal
-            }
-        };
-        if let Some(why) = refusal {
-            let error = ToolError::tell(format!("{} was not run: {why}", spec.name)).with("status", "refused");
-            call.refuse(Status::Refused, error);
+        judge_and_ask(call).await;
+        if let Some((board, index)) = call.place {
+            board.decided(index);
         }
+    }
+}
+
+async fn judge_and_ask(call: &mut Call<'_>) {
+    let Some(entry) = call.entry.clone() else { return };
+    let spec = entry.tool.spec();
+    let task = call.scope.task;
+    let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+    let mut facts = Vec::new();
+    let judged = |touches: &Touches, root: &Path, cwd: &Path, own_folders: &[PathBuf]| {
+        let arguments = &call.arguments;
+        call.judge.judge(&JudgeRequest { spec, arguments, touches, root, cwd, own_folders })
+    };
+    let verdict = if stated == Touches::nothing() {
+        // There is no path to follow, so nobody has to wait for the disk.
+        judged(&stated, task.root(), &task.environment.cwd(), &[])
+    } else {
+        match resolved(task, &stated).await {
+            Ok((touches, root, cwd, scratch)) => {
+                facts = where_links_lead(&stated, &touches);
+                facts.extend(what_is_there(task, &touches.writes).await);
+                judged(&touches, &root, &cwd, &[scratch])
+            }
+            Err(why) => Verdict::Ask(Concern {
+                reason: format!("touches a path that cannot be resolved: {why}"),
+                note: Some(format!("this path cannot be resolved: {why}")),
+                scope: ApprovalScope { key: Vec::new(), words: "nothing more than this once".into() },
+            }),
+        }
+    };
+    let verdict = with_hooks(verdict, std::mem::take(&mut call.asks));
+    let refusal = match verdict {
+        Verdict::Allow => None,
+        Verdict::Refuse(why) => Some(format!("{why}; nothing was run, and no approval can change that")),
+        Verdict::Ask(concern) => {
+            let began = Instant::now();
+            if let Some((board, index)) = call.place {
+                board.turn_to_ask(index).await;
+            }
+            let refusal = decide(call, &stated, facts, concern).await;
+            call.waited += began.elapsed();
+            if call.scope.cancel.is_cancelled() {
+                return call.refuse(Status::NotStarted, stopped_before_it_began());
+            }
+            refusal
+        }
+    };
+    if let Some(why) = refusal {
+        let error = ToolError::tell(format!("{} was not run: {why}", spec.name)).with("status", "refused");
+        call.refuse(Status::Refused, error);
     }
 }
 

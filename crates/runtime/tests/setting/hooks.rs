@@ -13,6 +13,8 @@ use hermes_core::{
 };
 use serde_json::Value;
 
+type Rewrite = Box<dyn Fn(&JsonMap) -> Result<Option<JsonMap>, String> + Send + Sync>;
+type Transform = Box<dyn Fn(&str) -> Result<Option<String>, String> + Send + Sync>;
 type Decide = Box<dyn Fn(JsonMap) -> BoxFuture<'static, Result<HookDecision, String>> + Send + Sync>;
 
 /// Decides as told, and keeps the arguments it saw.
@@ -56,7 +58,7 @@ impl PreHook for Gate {
 /// Rewrites arguments as told.
 pub(crate) struct Rewriter {
     facts: HookFacts,
-    rewrite: Box<dyn Fn(&JsonMap) -> Result<Option<JsonMap>, String> + Send + Sync>,
+    rewrite: Rewrite,
 }
 
 impl Rewriter {
@@ -109,7 +111,7 @@ impl ExecutionMiddleware for Layer {
 /// Rewrites results as told.
 pub(crate) struct Polish {
     facts: HookFacts,
-    transform: Box<dyn Fn(&str) -> Result<Option<String>, String> + Send + Sync>,
+    transform: Transform,
 }
 
 impl Polish {
