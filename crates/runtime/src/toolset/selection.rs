@@ -109,8 +109,17 @@ impl Selection {
                 verdicts.insert(name.to_string(), Verdict::NotSelected);
             }
         }
-        if self.toolsets.as_ref().is_some_and(Vec::is_empty) && self.also.is_empty() {
-            notes.push("the list of toolsets is empty, so no tool is on".to_owned());
+        match self.toolsets.as_deref() {
+            Some([]) if self.also.is_empty() => {
+                notes.push("the list of toolsets is empty, so no tool is on".to_owned())
+            }
+            Some(names) if !names.is_empty() && names.iter().all(|name| name.starts_with('-')) => {
+                notes.push(format!(
+                    "the list only takes away; to take away from what is on here, begin it with {}",
+                    self.platform
+                ));
+            }
+            _ => {}
         }
         notes.sort();
         notes.dedup();
