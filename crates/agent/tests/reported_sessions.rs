@@ -2,25 +2,20 @@
 //! real file or a conversation to say. The list of these rows is `cases/reports.sessions`.
 #![allow(clippy::unwrap_used, reason = "the helpers of a test are tests too")]
 
-#[path = "../../runtime/tests/setting/rows.rs"]
-#[allow(dead_code, reason = "this file has its own question about rows")]
-mod rows;
 mod session;
 
-use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use hermes_agent::{EndReason, project_file, system_prompt};
 use hermes_core::{
-    Answer, Approval, Attachment, CancellationToken, Checkpointer, Command, Effect, HookCall, HookDecision, HookFacts,
-    JsonMap, PreHook, Redactor, ToolCx, ToolError, ToolOutput,
+    Answer, Approval, Attachment, CancellationToken, Command, Effect, HookDecision, JsonMap, ToolError, ToolOutput,
 };
 use hermes_exec::LocalEnvironment;
 use hermes_runtime::{Hooks, Status};
-use hermes_testkit::{Call, FakeTool, ModelServer, Reply, ScriptedPerson, TempHome};
+use hermes_testkit::hooks::{Copies, Gate, Mask};
+use hermes_testkit::{Call, FakeTool, ModelServer, Reply, ScriptedPerson, TempHome, reports};
 use serde_json::{Value, json};
 use session::{Plan, Session, assert_accepted};
 use tokio::io::AsyncReadExt as _;
@@ -28,9 +23,9 @@ use tokio::net::TcpListener;
 
 #[test]
 fn every_row_that_takes_a_session_has_one() {
-    let sessions = rows::in_sessions();
-    assert_eq!(rows::ids(|id| sessions.contains(id)), sessions, "a row that is none");
-    assert_eq!(rows::tested_here(&sessions), sessions);
+    let sessions = reports::in_sessions();
+    assert_eq!(reports::rows(|id| sessions.contains(id)), sessions, "a row that is none");
+    assert_eq!(reports::tested_here(&sessions), sessions);
 }
 
 fn parsed(result: &str) -> Value {
@@ -47,15 +42,6 @@ fn terminal(command: &str) -> Call {
 
 fn write(path: &str, content: &str) -> Call {
     Call::new("write_file", json!({ "path": path, "content": content }))
-}
-
-/// Takes one word out of whatever is shown.
-struct Mask(&'static str);
-
-impl Redactor for Mask {
-    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if text.contains(self.0) { text.replace(self.0, "[redacted]").into() } else { text.into() }
-    }
 }
 
 fn masking(secret: &'static str) -> Hooks {
@@ -136,18 +122,6 @@ async fn concurrency_03_edits_of_one_file_under_several_names_in_one_turn_are_al
         let text = session.home.read("a.txt");
         // The last one needs what the first one wrote: the order of the calls is kept.
         assert_eq!(text, "line one, again\nline two\nline three\nline four\n", "round {round}");
-    }
-}
-
-/// Notes that it was asked to keep something.
-#[derive(Default)]
-struct Copies(Mutex<Vec<PathBuf>>);
-
-#[async_trait]
-impl Checkpointer for Copies {
-    async fn before(&self, _: HookCall<'_>, writes: &[PathBuf], _: &ToolCx) -> Result<(), String> {
-        self.0.lock().unwrap().extend_from_slice(writes);
-        Ok(())
     }
 }
 
@@ -344,27 +318,14 @@ async fn injection_redaction_09_a_project_file_that_gives_the_agent_a_name_is_lo
 
 // -------------------------------------------------------------------------------------------------------------- hooks
 
-/// Blocks everything.
-struct No(HookFacts);
-
-#[async_trait]
-impl PreHook for No {
-    fn facts(&self) -> &HookFacts {
-        &self.0
-    }
-
-    async fn decide(&self, _: HookCall<'_>) -> Result<HookDecision, String> {
-        Ok(HookDecision::Block("no".into()))
-    }
-}
-
 // 21-plugins-hooks-01
 #[tokio::test]
 async fn plugins_hooks_01_a_block_holds_for_a_tool_that_the_agent_itself_serves() {
     let todos = json!({ "todos": [{ "id": "1", "content": "x", "status": "pending" }] });
     let calls = [Call::new("todo", todos), write("a.txt", "x"), terminal("touch b.txt")];
     let server = ModelServer::start([Reply::calls(calls), Reply::text("All blocked.")]);
-    let hooks = Hooks { pre: vec![Arc::new(No(HookFacts::new("policy")))], ..Hooks::default() };
+    let hooks =
+        Hooks { pre: vec![Arc::new(Gate::saying("policy", HookDecision::Block("no".into())))], ..Hooks::default() };
     let mut session = Plan::new().with_hooks(hooks).with_model(&server);
     session.turn("go").await.unwrap();
     assert_eq!(statuses(&session), [Status::Blocked; 3]);

@@ -7,11 +7,14 @@
 mod args;
 mod commands;
 mod config;
+#[cfg(test)]
+mod entries;
 mod env_file;
 mod models;
 mod session;
 mod terminal;
 mod words;
+mod workspace;
 mod world;
 
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Joining what the other crates offer into something that can take calls.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::env_file::Machine;
 use crate::models::Chosen;
 use crate::words::Failure;
+use crate::workspace;
 use crate::world::{SystemClock, World};
 
 /// Every tool there is, what can be used here, and the lists made of both.
@@ -71,6 +72,7 @@ pub(crate) fn selection(
     disabled.extend(disable.map(|names| named(names)).unwrap_or_default());
     Selection {
         platform: platform.to_owned(),
+        also: if config.on_the_board { vec!["kanban".into()] } else { Vec::new() },
         with_sources: toolsets.is_none(),
         toolsets: toolsets.map(|names| named(names)).or_else(stored).or_else(general),
         disabled,
@@ -95,16 +97,40 @@ pub(crate) fn unknown(config: &Config, error: UnknownToolset) -> Failure {
     error.into()
 }
 
-/// What an agent on `platform` is shown.
-pub(crate) fn wanted(config: &Config, args: &AgentArgs, profile: Profile, config_version: u64) -> Wanted {
+/// The tools of a conversation: as [`selection`] says, or, where the user wants to focus and this is a code base, those
+/// for working on code.
+pub(crate) fn agent_selection(world: &World, config: &Config, args: &AgentArgs) -> Selection {
+    let mode = config.text("agent.coding_context").unwrap_or_default();
+    let cwd = start(world, config, args.cwd.as_deref());
+    let focus = matches!(mode.as_str(), "focus" | "strict" | "lean") && args.toolsets.is_none();
     let selection = selection(config, "hermes-cli", args.toolsets.as_ref(), args.disable.as_ref());
+    if focus && workspace::is_code(&cwd, &world.user_home) {
+        return Selection { toolsets: Some(vec!["coding".into()]), ..selection };
+    }
+    selection
+}
+
+/// What an agent is shown.
+pub(crate) fn wanted(
+    world: &World,
+    config: &Config,
+    args: &AgentArgs,
+    profile: Profile,
+    config_version: u64,
+) -> Wanted {
+    let selection = agent_selection(world, config, args);
     Wanted { context: config.context_length(), config: config_version, ..Wanted::new(selection, profile) }
+}
+
+/// Where a task starts: `cwd` (given on the command line), else where the configuration says, else where we are.
+fn start(world: &World, config: &Config, cwd: Option<&Path>) -> PathBuf {
+    let configured = || config.text("terminal.cwd").map(|cwd| world.path(&cwd));
+    cwd.map(|cwd| world.cwd.join(cwd)).or_else(configured).unwrap_or_else(|| world.cwd.clone())
 }
 
 /// A task that starts in `cwd` (given on the command line), else where the configuration says, else where we are.
 pub(crate) fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result<Task, Failure> {
-    let configured = || config.text("terminal.cwd").map(|cwd| world.path(&cwd));
-    let cwd = cwd.map(|cwd| world.cwd.join(cwd)).or_else(configured).unwrap_or_else(|| world.cwd.clone());
+    let cwd = start(world, config, cwd);
     let granted = config.list("terminal.env_passthrough");
     let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;
     Ok(Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default())).with_limits(config.limits()))
@@ -119,7 +145,12 @@ pub(crate) async fn agent(
     asker: Option<Arc<dyn Asker>>,
     definitions: Arc<Definitions>,
 ) -> Result<Agent, Failure> {
-    let wanted = Arc::new(wanted(config, args, chosen.profile, 0));
+    let mut wanted = wanted(world, config, args, chosen.profile, 0);
+    // What is wrong now is an error. What goes wrong later, because a server went away, is a note.
+    let resolved = wanted.selection.resolve(&definitions.registry().snapshot(), definitions.checks());
+    resolved.map_err(|error| unknown(config, error))?;
+    wanted.selection.lenient = true;
+    let wanted = Arc::new(wanted);
     let mut task = task(world, config, args.cwd.as_deref())?;
     task.asker = asker;
     let environment = Arc::clone(&task.environment);
@@ -148,8 +179,13 @@ pub(crate) async fn agent(
 }
 
 /// How many tools an agent has, and what the configuration took away, in a few words.
-pub(crate) fn tools_in_words(config: &Config, args: &AgentArgs, definitions: &Definitions) -> Result<String, Failure> {
-    let selection = selection(config, "hermes-cli", args.toolsets.as_ref(), args.disable.as_ref());
+pub(crate) fn tools_in_words(
+    world: &World,
+    config: &Config,
+    args: &AgentArgs,
+    definitions: &Definitions,
+) -> Result<String, Failure> {
+    let selection = agent_selection(world, config, args);
     let resolved = selection.resolve(&definitions.registry().snapshot(), definitions.checks());
     let resolved = resolved.map_err(|error| unknown(config, error))?;
     let snapshot = definitions.registry().snapshot();
@@ -202,7 +238,7 @@ impl Follow {
         define_toolsets(&config, self.definitions.registry())?;
         self.definitions.checks().forget();
         let before: BTreeSet<String> = agent.tools().map(str::to_owned).collect();
-        agent.want(wanted(&config, args, profile, self.version)).map_err(|error| unknown(&config, error))?;
+        agent.want(wanted(world, &config, args, profile, self.version)).map_err(|error| unknown(&config, error))?;
         let after: BTreeSet<String> = agent.tools().map(str::to_owned).collect();
         let mut said: Vec<String> = after.difference(&before).map(|name| format!("+{name}")).collect();
         said.extend(before.difference(&after).map(|name| format!("−{name}")));

@@ -159,3 +159,54 @@ fn a_question_of_the_model_is_answered_by_number_or_words_and_trouble_is_one_lin
     session.exp_eof().unwrap();
     ends_with(&session, 0);
 }
+
+#[test]
+fn a_tool_that_is_switched_off_elsewhere_is_off_with_the_next_turn() {
+    let hermes = hermes();
+    let command = r#"{"calls": [{"name": "terminal", "arguments": {"command": "echo ran > out.txt"}}]}"#;
+    let mut session = chat(&hermes, &[r#"{"text": "First."}"#, command, r#"{"text": "Second."}"#]);
+    session.send_line("one").unwrap();
+    expect(&mut session, "First.");
+    expect(&mut session, "› ");
+    assert_eq!(hermes.run(&["tools", "disable", "terminal"]).code, 0);
+    session.send_line("two").unwrap();
+    expect(&mut session, "tools changed: −terminal");
+    expect(&mut session, "is not available in this session");
+    expect(&mut session, "Second.");
+    expect(&mut session, "› ");
+    session.send_line("/quit").unwrap();
+    session.exp_eof().unwrap();
+    assert!(!hermes.home.work().join("out.txt").exists());
+}
+
+#[test]
+fn the_checklist_ticks_searches_and_saves() {
+    let hermes = hermes();
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("hermes"));
+    command
+        .arg("tools")
+        .current_dir(hermes.home.work())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", hermes.home.user_home())
+        .env("HERMES_HOME", hermes.home.home())
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1");
+    let options = Options::new().timeout_ms(Some(PATIENCE_MS)).strip_ansi_escape_codes(true);
+    let mut session = spawn_with_options(command, options).unwrap();
+    expect(&mut session, "Tools for cli:");
+    expect(&mut session, "type to search");
+    let press = |session: &mut PtySession, keys: &str| {
+        session.send(keys).unwrap();
+        session.flush().unwrap();
+    };
+    press(&mut session, "calc");
+    expect(&mut session, "[x] math");
+    press(&mut session, " ");
+    expect(&mut session, "[ ] math");
+    press(&mut session, "\r");
+    expect(&mut session, "0 tools on, 1 tool off.");
+    session.exp_eof().unwrap();
+    let text = std::fs::read_to_string(hermes.home.home().join("config.yaml")).unwrap();
+    assert!(text.contains("-math"), "{text}");
+}

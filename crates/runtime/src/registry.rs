@@ -232,7 +232,8 @@ impl Registry {
         let (entries, covered) = offers.winners();
         let mut toolsets: BTreeMap<String, BTreeSet<ToolName>> = BTreeMap::new();
         for (name, entry) in &entries {
-            toolsets.entry(entry.tool.spec().toolset.clone()).or_default().insert(name.clone());
+            let toolset = crate::toolset::current_name(&entry.tool.spec().toolset);
+            toolsets.entry(toolset.to_owned()).or_default().insert(name.clone());
         }
         let servers = offers.by_owner.values().filter(|offer| offer.facts.kind == OwnerKind::Mcp);
         let servers = servers.map(|offer| (offer.facts.name.clone(), mcp_toolset(&offer.facts.name))).collect();
@@ -324,6 +325,11 @@ impl Snapshot {
     /// The toolset of the MCP server called `name`.
     pub(crate) fn server_toolset(&self, name: &str) -> Option<&str> {
         self.servers.get(name).map(String::as_str)
+    }
+
+    /// The MCP server whose tools are the toolset `toolset`.
+    pub(crate) fn server_of(&self, toolset: &str) -> Option<&str> {
+        self.servers.iter().find(|(_, its)| *its == toolset).map(|(server, _)| server.as_str())
     }
 
     /// The MCP servers, sorted.

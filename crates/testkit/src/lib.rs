@@ -17,8 +17,10 @@
 
 pub mod environment;
 pub mod home;
+pub mod hooks;
 pub mod model_server;
 pub mod person;
+pub mod reports;
 pub mod surroundings;
 pub mod tools;
 

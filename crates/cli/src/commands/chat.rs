@@ -37,7 +37,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     let asker: Arc<dyn Asker> = TerminalPerson::new(Arc::clone(&screen), world);
     let definitions = session::definitions(world, &config)?;
     let mut follow = Follow::new(world, Arc::clone(&definitions));
-    let tools = session::tools_in_words(&config, &args, &definitions)?;
+    let tools = session::tools_in_words(world, &config, &args, &definitions)?;
     let new_agent = async |config: &Config| {
         let asker = Some(Arc::clone(&asker));
         session::agent(world, config, &args, &chosen, asker, Arc::clone(&definitions)).await

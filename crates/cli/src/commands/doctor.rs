@@ -179,8 +179,9 @@ fn tools(world: &World, config: &Config) -> Result<Finding, Failure> {
         Verdict::Missing { reason, fix, .. } => Some(format!("{name}: {reason} ({fix})")),
         _ => None,
     }));
-    let off =
-        resolved.verdicts.values().filter(|verdict| matches!(verdict, Verdict::Removed(_) | Verdict::NotSelected));
+    let off = resolved.verdicts.iter().filter(|(name, verdict)| {
+        matches!(verdict, Verdict::Removed(_) | Verdict::NotSelected) && snapshot.get(name).is_some()
+    });
     let off = match off.count() {
         0 => String::new(),
         off => format!(", {off} switched off"),

@@ -45,6 +45,12 @@ pub(crate) enum Kind {
 pub(crate) const KEYS: &[Key] = &[
     key("agent.api_max_retries", Kind::Whole(1, 100), "3", "attempts in all when the model does not answer"),
     key("agent.api_retry_base_seconds", Kind::Number, "2", "wait before the second attempt; it doubles"),
+    key(
+        "agent.coding_context",
+        Kind::OneOf(&["auto", "focus", "lean", "off", "on", "strict"]),
+        "\"auto\"",
+        "focus: in a code base, only the toolset `coding` and MCP servers are on",
+    ),
     key("agent.disabled_toolsets", Kind::List, "[]", "toolsets that are off, whatever else is said"),
     key("agent.max_turns", Kind::Whole(1, 1_000_000), "90", "requests that one turn may make"),
     key("custom_toolsets", Kind::Toolsets, "{}", "toolsets of your own: NAME: {description, tools, includes}"),
@@ -145,7 +151,6 @@ pub(crate) const KEYS: &[Key] = &[
 const ACCEPTED: &[&str] = &[
     "_config_version",
     "agent.clarify_timeout",
-    "agent.coding_context",
     "agent.environment_probe",
     "agent.gateway_notify_interval",
     "agent.gateway_timeout",
@@ -227,6 +232,9 @@ const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'sta
     Key { path, kind, default, about }
 }
 
+/// Keys that a variable of the environment sets where the file says nothing, as in the original.
+pub(crate) const VARIABLES: &[(&str, &str)] = &[("TERMINAL_TIMEOUT", "terminal.timeout")];
+
 /// The key with exactly this path.
 pub(crate) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
@@ -288,6 +296,10 @@ impl Key {
             Kind::OneOf(options) => match value {
                 Value::String(text) if options.contains(&text.as_str()) => return Ok(value.clone()),
                 Value::Null => return Ok(self.default_value()),
+                // YAML has words of its own for these two.
+                Value::Bool(flag) if options.contains(&if *flag { "on" } else { "off" }) => {
+                    return Ok(json!(if *flag { "on" } else { "off" }));
+                }
                 _ => format!(
                     "one of {}",
                     options.iter().filter(|o| !o.is_empty()).copied().collect::<Vec<_>>().join(", ")

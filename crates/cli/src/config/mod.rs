@@ -18,7 +18,7 @@ use hermes_runtime::{CustomToolset, Guardrails};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use self::keys::{KEYS, Kind, Standing, standing};
+use self::keys::{KEYS, Kind, Standing, VARIABLES, standing};
 use self::node::Node;
 use crate::terminal::out;
 use crate::words::Failure;
@@ -33,6 +33,8 @@ pub(crate) struct Config {
     secrets: BTreeMap<&'static str, SecretString>,
     /// What a person should know about the file, one line each.
     pub(crate) warnings: Vec<String>,
+    /// This process works on a task of the board (`HERMES_KANBAN_TASK`), so it needs the board's tools.
+    pub(crate) on_the_board: bool,
 }
 
 /// Where the configuration file is.
@@ -41,14 +43,30 @@ pub(crate) fn path(world: &World) -> PathBuf {
 }
 
 impl Config {
-    /// Reads the file of `world`; an absent file is an empty one.
+    /// Reads the file of `world` and the variables that stand in for it; an absent file is an empty one.
     pub(crate) fn load(world: &World) -> Result<Self, Failure> {
         let path = path(world);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&path, &text, &|name| world.variable(name).map(str::to_owned)),
+        let mut config = match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&path, &text, &|name| world.variable(name).map(str::to_owned))?,
             // A home that cannot hold a file holds none; who wants to write there is told so.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Self::default()),
-            Err(error) => Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Self::default(),
+            Err(error) => return Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
+        };
+        config.take_variables(&|name| world.variable(name).map(str::to_owned));
+        config.on_the_board = world.variable("HERMES_KANBAN_TASK").is_some();
+        Ok(config)
+    }
+
+    /// A variable that is set to nonsense must not keep anybody from starting: it is said and has no effect.
+    fn take_variables(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
+        for (name, path) in VARIABLES {
+            let (Some(said), Some(key)) = (variable(name), keys::find(path)) else { continue };
+            let value = serde_json::from_str(said.trim()).unwrap_or(Value::String(said));
+            match key.check(&value) {
+                Ok(value) if !self.is_set(path) => drop(self.values.insert(key.path, value)),
+                Ok(_) => {}
+                Err(why) => self.warnings.push(format!("{name} in the environment is ignored: {why}")),
+            }
         }
     }
 
@@ -287,6 +305,50 @@ mod tests {
         assert_eq!(config.secret("model.api_key").unwrap().expose_secret(), "a-value-${OTHER}");
         assert_eq!((config.whole("agent.max_turns"), config.list("toolsets")), (5, vec!["file".to_owned()]));
         assert_eq!(parsed("model: gpt-5\n").unwrap().text("model.default").as_deref(), Some("gpt-5"));
+    }
+
+    #[test]
+    fn a_variable_counts_where_the_file_is_silent_and_nonsense_in_it_is_said() {
+        let with = |yaml: &str, said: &str| {
+            let mut config = parsed(yaml).unwrap();
+            config.take_variables(&|name| (name == "TERMINAL_TIMEOUT").then(|| said.to_owned()));
+            (config.whole("terminal.timeout"), config.warnings)
+        };
+        assert_eq!(with("terminal:\n", "90"), (90, Vec::new()));
+        assert_eq!(with("terminal: {timeout: 20}\n", "90"), (20, Vec::new()));
+        for bad in ["abc", "-5", "inf", "0", "9000", "1.5"] {
+            let (timeout, warnings) = with("", bad);
+            assert_eq!(timeout, 180, "{bad}");
+            assert!(warnings[0].contains("TERMINAL_TIMEOUT") && warnings[0].contains(bad), "{warnings:?}");
+        }
+    }
+
+    #[test]
+    fn lists_in_quotes_are_lists_and_toolsets_of_ones_own_are_read_from_either_place() {
+        for text in ["'[\"terminal\",\"file\"]'", "terminal, file", "[terminal, file]"] {
+            let config = parsed(
+                &format!("agent: {{disabled_toolsets: {text}}}\n").replace("terminal, file}", "'terminal, file'}"),
+            )
+            .unwrap();
+            assert_eq!(config.list("agent.disabled_toolsets"), ["terminal", "file"], "{text}");
+            assert_eq!(config.warnings.len(), usize::from(!text.starts_with('[')), "{text}: {:?}", config.warnings);
+        }
+        for place in ["toolsets", "custom_toolsets"] {
+            let config = parsed(&format!("{place}:\n  mine: {{description: d, tools: [a], includes: web}}\n")).unwrap();
+            let set = CustomToolset { about: "d".into(), tools: vec!["a".into()], includes: vec!["web".into()] };
+            assert_eq!(config.custom_toolsets(), [("mine".to_owned(), set)]);
+            assert!(!config.is_set("toolsets"));
+        }
+        for (bad, why) in [
+            ("custom_toolsets: {mine: [a]}", "must hold description, tools and includes"),
+            ("custom_toolsets: {mine: {tool: [a]}}", "has no \"tool\""),
+            ("custom_toolsets: {mine: {tools: 5}}", "custom_toolsets.mine.tools must be a list of names"),
+            ("platform_toolsets: [cli]", "must be keys with lists of names"),
+            ("platform_toolsets: {cli: 5}", "platform_toolsets.cli must be a list of names"),
+        ] {
+            let error = parsed(bad).err().expect(bad);
+            assert!(error.contains(why), "{bad}: {error}");
+        }
     }
 
     #[test]

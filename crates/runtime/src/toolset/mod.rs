@@ -14,6 +14,8 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use hermes_core::ToolName;
+
 pub use self::selection::{Resolved, Selection, Verdict};
 use self::table::{CODING, CORE, LEGACY, PLATFORMS, Platform, TOOLSETS, Toolset};
 use crate::registry::{NameNotFree, OwnerKind, Snapshot};
@@ -116,6 +118,11 @@ pub fn platforms() -> impl Iterator<Item = &'static str> {
     PLATFORMS.iter().map(|platform| platform.name)
 }
 
+/// What a toolset is called today, whatever it was called in earlier versions.
+pub(crate) fn current_name(name: &str) -> &str {
+    LEGACY.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
+}
+
 /// Whether a new toolset may have this name.
 pub(crate) fn check_free(name: &str) -> Result<(), NameNotFree> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -136,7 +143,7 @@ fn meaning<'a>(snapshot: &'a Snapshot, name: &'a str) -> Option<Meaning<'a>> {
     if matches!(name, "all" | "*") {
         return Some(Meaning::All);
     }
-    let name = LEGACY.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new);
+    let name = current_name(name);
     if let Some(set) = set_of_the_table(name) {
         return Some(Meaning::Set(set));
     }
@@ -149,12 +156,19 @@ fn meaning<'a>(snapshot: &'a Snapshot, name: &'a str) -> Option<Meaning<'a>> {
     if snapshot.registered_in(name).is_some() {
         return Some(Meaning::Registered(name));
     }
+    // A server is known while it is connected, with or without tools.
+    if snapshot.server_of(name).is_some() {
+        return Some(Meaning::Registered(name));
+    }
     if let Some(toolset) = snapshot.server_toolset(name) {
         return Some(Meaning::Registered(toolset));
     }
-    let is_tool =
-        snapshot.get(name).is_some() || CORE.contains(&name) || TOOLSETS.iter().any(|s| s.tools.contains(&name));
-    is_tool.then_some(Meaning::Tool)
+    is_tool(snapshot, name).then_some(Meaning::Tool)
+}
+
+/// Whether there is such a tool, registered or in the table.
+fn is_tool(snapshot: &Snapshot, name: &str) -> bool {
+    snapshot.get(name).is_some() || CORE.contains(&name) || TOOLSETS.iter().any(|set| set.tools.contains(&name))
 }
 
 /// The tools of a platform, from its line of the table.
@@ -175,10 +189,15 @@ pub fn names(snapshot: &Snapshot) -> BTreeSet<String> {
     let table = table.chain([CODING.name]).map(str::to_owned);
     let custom = snapshot.custom().keys().cloned();
     let mut all: BTreeSet<String> = table.chain(custom).collect();
-    for toolset in snapshot.registered_toolsets() {
-        let server = snapshot.servers().find(|server| snapshot.server_toolset(server) == Some(toolset));
-        let server = server.filter(|server| !all.contains(*server) && snapshot.registered_in(server).is_none());
-        all.insert(server.unwrap_or(toolset).to_owned());
+    let servers = snapshot.servers().filter_map(|server| snapshot.server_toolset(server));
+    for toolset in snapshot.registered_toolsets().chain(servers) {
+        // Only a name that means the server when it is written.
+        let means_it = |server: &&str| {
+            !server.starts_with('-')
+                && *server != "no_mcp"
+                && matches!(meaning(snapshot, server), Some(Meaning::Registered(meant)) if meant == toolset)
+        };
+        all.insert(snapshot.server_of(toolset).filter(means_it).unwrap_or(toolset).to_owned());
     }
     all
 }
@@ -215,9 +234,13 @@ pub fn info(snapshot: &Snapshot, name: &str) -> Result<Info, UnknownToolset> {
         Meaning::Registered(toolset) => {
             let owner =
                 snapshot.registered_in(toolset).into_iter().flatten().find_map(|tool| snapshot.get(tool.as_str()));
-            let (origin, about) = match owner.map(|entry| (entry.owner.kind, entry.owner.to_string())) {
-                Some((OwnerKind::Mcp, owner)) => (Origin::Mcp, format!("the tools of {owner}")),
-                Some((OwnerKind::Plugin, owner)) => (Origin::Plugin, format!("the tools of {owner}")),
+            let owner = owner.map(|entry| &entry.owner);
+            let (origin, about) = match (snapshot.server_of(toolset), owner) {
+                (Some(server), _) => (Origin::Mcp, format!("the tools of MCP server {server}")),
+                (None, Some(owner)) if owner.kind == OwnerKind::Mcp => (Origin::Mcp, format!("the tools of {owner}")),
+                (None, Some(owner)) if owner.kind == OwnerKind::Plugin => {
+                    (Origin::Plugin, format!("the tools of {owner}"))
+                }
                 _ => (Origin::Table, String::new()),
             };
             (about, origin, own(toolset).collect(), Vec::new())
@@ -296,30 +319,36 @@ impl<'a> Walk<'a> {
         let snapshot = self.snapshot;
         let meaning = meaning(snapshot, name)?;
         self.seen.insert(name.to_owned(), false);
-        let registered_as = |toolset| snapshot.registered_in(toolset).into_iter().flatten();
+        let registered_as = |toolset| snapshot.registered_in(toolset).into_iter().flatten().map(ToolName::as_str);
         let reversed = |names: &[&str]| names.iter().rev().map(ToString::to_string).collect();
         match meaning {
-            Meaning::All => return Some(names(snapshot).into_iter().rev().collect()),
+            Meaning::All => {
+                // Somebody may have called its toolset so.
+                self.add_tools(["all", "*"].into_iter().flat_map(registered_as), label);
+                let sets = names(snapshot).into_iter().filter(|name| !matches!(name.as_str(), "all" | "*"));
+                return Some(sets.rev().collect());
+            }
             Meaning::Tool => self.member(name, label),
             Meaning::Set(set) => {
-                set.tools.iter().for_each(|tool| self.member(tool, label));
-                registered_as(set.name).for_each(|tool| self.member(tool.as_str(), label));
+                self.add_tools(set.tools.iter().copied().chain(registered_as(set.name)), label);
                 return Some(reversed(set.includes));
             }
             Meaning::Platform(platform) => {
-                for tool in platform_tools(platform) {
-                    self.member(tool, label);
-                }
-                registered_as(platform.name).for_each(|tool| self.member(tool.as_str(), label));
+                self.add_tools(platform_tools(platform).into_iter().chain(registered_as(platform.name)), label);
             }
             Meaning::Custom(custom) => {
-                custom.tools.iter().for_each(|tool| self.member(tool, label));
-                registered_as(name).for_each(|tool| self.member(tool.as_str(), label));
+                self.add_tools(custom.tools.iter().map(String::as_str).chain(registered_as(name)), label);
                 return Some(custom.includes.iter().rev().cloned().collect());
             }
-            Meaning::Registered(toolset) => registered_as(toolset).for_each(|tool| self.member(tool.as_str(), label)),
+            Meaning::Registered(toolset) => self.add_tools(registered_as(toolset), label),
         }
         Some(Vec::new())
+    }
+
+    fn add_tools<'t>(&mut self, tools: impl Iterator<Item = &'t str>, label: &Arc<str>) {
+        for tool in tools {
+            self.member(tool, label);
+        }
     }
 
     fn member(&mut self, tool: &str, label: &Arc<str>) {

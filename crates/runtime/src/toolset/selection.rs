@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use hermes_core::{Availability, ToolName};
 
-use super::{CORE, Members, UnknownToolset, Walk, is_bundle, meaning, platform, unknown};
+use super::{CORE, Meaning, Members, UnknownToolset, Walk, is_bundle, is_tool, meaning, platform, unknown};
 use crate::availability::Checks;
-use crate::registry::{OwnerKind, Snapshot, mcp_toolset};
+use crate::registry::{OwnerKind, Snapshot};
 
 /// Which tools are wanted. Names are those of toolsets or of single tools; the order of names never matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The surface whose defaults hold when `toolsets` is not given: `hermes-cli` or `cli`.
     pub platform: String,
-    /// Exactly these instead of the platform's. `-NAME` takes away, `no_mcp` leaves out the tools of MCP servers.
-    /// `Some` of an empty list allows nothing.
+    /// Exactly these instead of the platform's. `-NAME` takes away, and `no_mcp` everything that an MCP server offers,
+    /// whatever else names it. `Some` of an empty list allows nothing.
     pub toolsets: Option<Vec<String>>,
     /// None of these, whatever else is said.
     pub disabled: Vec<String>,
@@ -109,8 +109,17 @@ impl Selection {
                 verdicts.insert(name.to_string(), Verdict::NotSelected);
             }
         }
-        if self.toolsets.as_ref().is_some_and(Vec::is_empty) && self.also.is_empty() {
-            notes.push("the list of toolsets is empty, so no tool is on".to_owned());
+        match self.toolsets.as_deref() {
+            Some([]) if self.also.is_empty() => {
+                notes.push("the list of toolsets is empty, so no tool is on".to_owned())
+            }
+            Some(names) if !names.is_empty() && names.iter().all(|name| name.starts_with('-')) => {
+                notes.push(format!(
+                    "the list only takes away; to take away from what is on here, begin it with {}",
+                    self.platform
+                ));
+            }
+            _ => {}
         }
         notes.sort();
         notes.dedup();
@@ -119,7 +128,8 @@ impl Selection {
 
     fn wanted(&self, snapshot: &Snapshot) -> Result<(Members, Vec<String>), UnknownToolset> {
         let mut walk = Walk::new(snapshot);
-        let default = [self.platform.clone()];
+        // A surface is looked up among the surfaces: `discord` is a toolset too, and a server may be called `cli`.
+        let default = [platform(&self.platform).unwrap_or(&self.platform).to_owned()];
         let names = self.toolsets.as_deref().unwrap_or(&default).iter().chain(&self.also);
         let names: Vec<&str> = names.map(String::as_str).filter(|name| !name.starts_with('-')).collect();
         // Sorted, so that the way a tool came in does not depend on the order of names either.
@@ -148,9 +158,11 @@ impl Selection {
         snapshot: &Snapshot,
         notes: &mut Vec<String>,
     ) -> Result<BTreeMap<String, String>, UnknownToolset> {
-        let minus = self.toolsets.iter().flatten().filter_map(|name| name.strip_prefix('-'));
+        let written = || self.toolsets.iter().flatten().chain(&self.also);
+        let minus = written().filter_map(|name| name.strip_prefix('-'));
         let minus: BTreeSet<(&str, String)> = minus.map(|name| (name, format!("-{name}"))).collect();
-        let disabled = self.disabled.iter().map(|name| (name.as_str(), format!("disabled: {name}")));
+        let disabled: BTreeSet<(&str, String)> =
+            self.disabled.iter().map(|name| (name.as_str(), format!("disabled: {name}"))).collect();
         let mut removed = BTreeMap::new();
         for (name, by) in minus.into_iter().chain(disabled) {
             let mut walk = Walk::new(snapshot);
@@ -158,36 +170,49 @@ impl Selection {
             if !walk.enter(known, None) {
                 return Err(unknown(snapshot, name));
             }
+            // Whoever comes with a set that is called like a tool does not get the tool out of a restriction.
+            if is_tool(snapshot, name) {
+                walk.member(name, &by.as_str().into());
+            }
             let spares_core = is_bundle(known);
-            for tool in walk.members.into_keys() {
-                if !(spares_core && CORE.contains(&tool.as_str())) {
-                    removed.entry(tool).or_insert_with(|| by.clone());
-                }
+            let (spared, taken): (Vec<String>, Vec<String>) =
+                walk.members.into_keys().partition(|tool| spares_core && CORE.contains(&tool.as_str()));
+            if taken.is_empty() && !spared.is_empty() {
+                notes.push(format!("\"{by}\" takes nothing away: all of it is what every platform starts from"));
+            }
+            for tool in taken {
+                removed.entry(tool).or_insert_with(|| by.clone());
             }
             notes.append(&mut walk.notes);
+        }
+        if written().any(|name| name == "no_mcp") {
+            for entry in snapshot.entries().filter(|entry| entry.owner.kind == OwnerKind::Mcp) {
+                removed.entry(entry.tool.spec().name.to_string()).or_insert_with(|| "no_mcp".into());
+            }
         }
         Ok(removed)
     }
 }
 
-/// The toolsets of plugins and MCP servers that are on because they are there. Naming one server means exactly the
-/// named ones (spec core §19.3).
+/// The tools of plugins and MCP servers that are on because they are there. Naming one server means exactly the
+/// named ones (spec core §19.3). Who offered a tool decides, not what the tool says about itself: a plugin that
+/// claims the toolset of a server, or a server that claims one of ours, switches on nothing but its own.
 fn add_sources(walk: &mut Walk<'_>, snapshot: &Snapshot, names: &[&str]) {
-    let names_a_server = names.iter().any(|name| {
-        snapshot.server_toolset(name).is_some() || snapshot.servers().any(|server| mcp_toolset(server) == **name)
-    });
-    let no_mcp = names_a_server || names.contains(&"no_mcp");
-    let toolsets: Vec<String> = snapshot.registered_toolsets().map(str::to_owned).collect();
-    for toolset in toolsets {
-        let first = snapshot.registered_in(&toolset).and_then(BTreeSet::first);
-        let Some(entry) = first.and_then(|name| snapshot.get(name.as_str())) else { continue };
-        let is_on = match entry.owner.kind {
+    let is_a_server = |name: &&str| match meaning(snapshot, name) {
+        Some(Meaning::Registered(toolset)) => snapshot.server_of(toolset).is_some(),
+        _ => false,
+    };
+    let servers_are_chosen = names.iter().any(is_a_server);
+    for entry in snapshot.entries() {
+        let (spec, owner) = (entry.tool.spec(), &entry.owner);
+        let is_on = match owner.kind {
             OwnerKind::BuiltIn => false,
-            OwnerKind::Plugin => matches!(meaning(snapshot, &toolset), Some(super::Meaning::Registered(_))),
-            OwnerKind::Mcp => !no_mcp,
+            // A tool that joins a set of ours is on when the set is.
+            OwnerKind::Plugin => matches!(meaning(snapshot, &spec.toolset), Some(Meaning::Registered(_))),
+            OwnerKind::Mcp => !servers_are_chosen,
         };
         if is_on {
-            walk.enter(&toolset, Some(&format!("{toolset} ({})", entry.owner)));
+            walk.member(spec.name.as_str(), &format!("{} ({owner})", spec.toolset).into());
         }
     }
 }

@@ -1,10 +1,7 @@
 //! One conversation around some fake tools: the smallest setting in which calls can be made.
 //!
 //! Every call made here is a check as well: whatever happens to it, it is announced once and it ends once.
-#![allow(dead_code, reason = "each test file uses its own part of this")]
-
-pub(crate) mod hooks;
-pub(crate) mod rows;
+#![allow(dead_code, unused_imports, reason = "each test file uses its own part of this")]
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -15,6 +12,7 @@ use hermes_runtime::{
     ApprovalMode, CallReport, Checks, Dispatcher, Hooks, Observer, Owner, OwnerKind, PlainJudge, Registry, Scope,
     Status, Task,
 };
+pub(crate) use hermes_testkit::hooks;
 use hermes_testkit::{FakeEnvironment, FakeSurroundings, FakeTool};
 use serde_json::Value;
 

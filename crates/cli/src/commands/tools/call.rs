@@ -21,25 +21,29 @@ use crate::terminal::signals::Signals;
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
+/// One call, as it stands on the command line.
+pub(super) struct Single {
+    pub(super) name: String,
+    pub(super) arguments: String,
+    pub(super) args: CallArgs,
+    pub(super) as_json: bool,
+}
+
 pub(super) async fn call(
     world: &World,
     config: &Config,
     dispatcher: &Dispatcher,
     visible: &BTreeSet<ToolName>,
-    name: String,
-    arguments: String,
-    args: &CallArgs,
-    as_json: bool,
+    single: Single,
 ) -> Result<Exit, Failure> {
+    let Single { name, arguments, args, as_json } = single;
     let mut task = session::task(world, config, args.cwd.as_deref())?;
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
         task.asker = Some(TerminalPerson::new(screen, world));
     }
     let cancel = Signals::listen().begin();
-    let scope = Scope { task: &task, visible, approve: args.approve.into(), cancel: &cancel, observer: &Silent };
-    let call = ToolCall { id: "call".into(), name, arguments: RawArguments::Text(arguments) };
-    let report = dispatcher.call(&call, &scope).await;
+    let report = made(dispatcher, &task, visible, args.approve.into(), &cancel, name, arguments).await;
     task.environment.close().await;
     if as_json {
         out::pretty(&in_json(&report))?;
@@ -51,6 +55,21 @@ pub(super) async fn call(
         Status::Interrupted => Exit::Interrupted,
         _ => Exit::Failed,
     })
+}
+
+/// Makes the call of `tools call`.
+pub(crate) async fn made(
+    dispatcher: &Dispatcher,
+    task: &Task,
+    visible: &BTreeSet<ToolName>,
+    approve: ApprovalMode,
+    cancel: &CancellationToken,
+    name: String,
+    arguments: String,
+) -> CallReport {
+    let scope = Scope { task, visible, approve, cancel, observer: &Silent };
+    let call = ToolCall { id: "call".into(), name, arguments: RawArguments::Text(arguments) };
+    dispatcher.call(&call, &scope).await
 }
 
 /// Everything about a call, for programs.
@@ -116,7 +135,7 @@ async fn answer_lines(
 }
 
 /// One line of `tools exec`, in.
-struct Request {
+pub(crate) struct Request {
     /// Whatever it is, it comes back byte for byte.
     id: Id,
     task: String,
@@ -126,14 +145,14 @@ struct Request {
 
 /// One line of `tools exec`, out.
 #[derive(Serialize)]
-struct Answer {
+pub(crate) struct Answer {
     id: Id,
     ok: bool,
     status: Status,
     /// What was changed about the arguments to make them fit; left out if nothing was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     coerced: Vec<Change>,
-    result: String,
+    pub(crate) result: String,
     ms: f64,
 }
 
@@ -151,7 +170,7 @@ struct Fields {
 }
 
 impl Request {
-    fn read(line: &[u8]) -> Result<Self, (Id, String)> {
+    pub(crate) fn read(line: &[u8]) -> Result<Self, (Id, String)> {
         let fields: Fields = serde_json::from_slice(line).map_err(|error| (Self::id_in(line), error.to_string()))?;
         // Everything goes to the chain as the text it is: what is wrong with it is said there, and nowhere else. A JSON
         // string is the text of a model.
@@ -168,7 +187,7 @@ impl Request {
         fields.remove("id")
     }
 
-    async fn answer(
+    pub(crate) async fn answer(
         self,
         dispatcher: &Dispatcher,
         task: &Task,

@@ -110,6 +110,9 @@ impl<'a> Choice<'a> {
         if on {
             self.disabled.retain(|disabled| disabled != name);
             self.list.retain(|entry| *entry != minus);
+            if self.is_server(name) {
+                self.list.retain(|entry| entry != "no_mcp");
+            }
             self.lift(&tools)?;
             if !tools.is_subset(&self.positive()?) {
                 self.list.push(name.to_owned());
@@ -121,6 +124,11 @@ impl<'a> Choice<'a> {
             }
         }
         Ok(())
+    }
+
+    fn is_server(&self, name: &str) -> bool {
+        let info = toolset::info(&self.definitions.registry().snapshot(), name);
+        info.is_ok_and(|info| info.origin == toolset::Origin::Mcp)
     }
 
     /// Takes `tools` out of what is taken away: a set that is off but for one tool becomes a list of the others.

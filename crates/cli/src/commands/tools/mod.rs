@@ -1,6 +1,6 @@
 //! `hermes tools …`: the tools without an agent.
 
-mod call;
+pub(crate) mod call;
 mod change;
 mod checklist;
 mod list;
@@ -48,9 +48,10 @@ pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) 
         ToolsVerb::Disable { names, platform, json } => {
             change::run(world, &config, &definitions, &platform, &names, false, json.json)
         }
-        ToolsVerb::Call { name, arguments, call, json } => {
+        ToolsVerb::Call { name, arguments, call: args, json } => {
             let (all, dispatcher) = (everything(&snapshot), session::dispatcher(definitions.registry()));
-            call::call(world, &config, &dispatcher, &all, name, arguments, &call, json.json).await
+            let single = call::Single { name, arguments, args, as_json: json.json };
+            call::call(world, &config, &dispatcher, &all, single).await
         }
         ToolsVerb::Exec { call } => {
             let (all, dispatcher) = (everything(&snapshot), session::dispatcher(definitions.registry()));

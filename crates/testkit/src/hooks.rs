@@ -1,6 +1,7 @@
 //! Hooks whose behaviour a test decides.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,19 +14,23 @@ use hermes_core::{
 };
 use serde_json::Value;
 
+use crate::lock;
+
 type Rewrite = Box<dyn Fn(&JsonMap) -> Result<Option<JsonMap>, String> + Send + Sync>;
 type Transform = Box<dyn Fn(&str) -> Result<Option<String>, String> + Send + Sync>;
 type Decide = Box<dyn Fn(JsonMap) -> BoxFuture<'static, Result<HookDecision, String>> + Send + Sync>;
 
 /// Decides as told, and keeps the arguments it saw.
-pub(crate) struct Gate {
+pub struct Gate {
     facts: HookFacts,
     decide: Decide,
-    pub(crate) saw: Mutex<Vec<JsonMap>>,
+    /// The arguments it was asked about, in order.
+    pub saw: Mutex<Vec<JsonMap>>,
 }
 
 impl Gate {
-    pub(crate) fn new<F>(name: &str, decide: impl Fn(JsonMap) -> F + Send + Sync + 'static) -> Self
+    /// Decides what the future of `decide` says about the arguments.
+    pub fn new<F>(name: &str, decide: impl Fn(JsonMap) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<HookDecision, String>> + Send + 'static,
     {
@@ -33,11 +38,14 @@ impl Gate {
         Self { facts, decide: Box::new(move |arguments| Box::pin(decide(arguments))), saw: Mutex::default() }
     }
 
-    pub(crate) fn saying(name: &str, decision: HookDecision) -> Self {
+    /// Says the same about every call.
+    pub fn saying(name: &str, decision: HookDecision) -> Self {
         Self::new(name, move |_| std::future::ready(Ok(decision.clone())))
     }
 
-    pub(crate) fn lenient(mut self) -> Self {
+    /// Lets calls go on when it fails.
+    #[must_use]
+    pub fn lenient(mut self) -> Self {
         self.facts.on_error = OnError::Allow;
         self
     }
@@ -50,19 +58,20 @@ impl PreHook for Gate {
     }
 
     async fn decide(&self, call: HookCall<'_>) -> Result<HookDecision, String> {
-        self.saw.lock().unwrap().push(call.arguments.clone());
+        lock(&self.saw).push(call.arguments.clone());
         (self.decide)(call.arguments.clone()).await
     }
 }
 
 /// Rewrites arguments as told.
-pub(crate) struct Rewriter {
+pub struct Rewriter {
     facts: HookFacts,
     rewrite: Rewrite,
 }
 
 impl Rewriter {
-    pub(crate) fn new(
+    /// Answers what `rewrite` says.
+    pub fn new(
         name: &str,
         rewrite: impl Fn(&JsonMap) -> Result<Option<JsonMap>, String> + Send + Sync + 'static,
     ) -> Arc<Self> {
@@ -82,13 +91,15 @@ impl RequestMiddleware for Rewriter {
 }
 
 /// Counts how often it stood around a tool, and writes its name into the answer's summary.
-pub(crate) struct Layer {
+pub struct Layer {
     facts: HookFacts,
-    pub(crate) passed: Mutex<Vec<Value>>,
+    /// The arguments of the calls that passed, in order.
+    pub passed: Mutex<Vec<Value>>,
 }
 
 impl Layer {
-    pub(crate) fn new(name: &str) -> Arc<Self> {
+    /// Called `name`.
+    pub fn new(name: &str) -> Arc<Self> {
         Arc::new(Self { facts: HookFacts::new(name), passed: Mutex::default() })
     }
 }
@@ -100,7 +111,7 @@ impl ExecutionMiddleware for Layer {
     }
 
     async fn around(&self, call: HookCall<'_>, next: Next<'_>) -> ToolResult {
-        self.passed.lock().unwrap().push(Value::Object(call.arguments.clone()));
+        lock(&self.passed).push(Value::Object(call.arguments.clone()));
         let mut output = next.run().await?;
         let inner = output.summary.take().unwrap_or_default();
         output.summary = Some(format!("{}({inner})", self.facts.name));
@@ -109,13 +120,14 @@ impl ExecutionMiddleware for Layer {
 }
 
 /// Rewrites results as told.
-pub(crate) struct Polish {
+pub struct Polish {
     facts: HookFacts,
     transform: Transform,
 }
 
 impl Polish {
-    pub(crate) fn new(
+    /// Answers what `transform` says about the text.
+    pub fn new(
         name: &str,
         transform: impl Fn(&str) -> Result<Option<String>, String> + Send + Sync + 'static,
     ) -> Arc<Self> {
@@ -135,34 +147,43 @@ impl TransformHook for Polish {
 }
 
 /// Writes down every finished call.
-pub(crate) struct Audit {
+pub struct Audit {
     facts: HookFacts,
     delay: Duration,
-    pub(crate) records: Mutex<Vec<Record>>,
+    /// What it was told.
+    pub records: Mutex<Vec<Record>>,
 }
 
 /// What an [`Audit`] was told.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Record {
-    pub(crate) call: String,
-    pub(crate) tool: String,
-    pub(crate) status: String,
-    pub(crate) error: Option<String>,
-    pub(crate) text: String,
+pub struct Record {
+    /// The call's id.
+    pub call: String,
+    /// The tool's name.
+    pub tool: String,
+    /// How it ended.
+    pub status: String,
+    /// What went wrong, before it was cleaned.
+    pub error: Option<String>,
+    /// What the model reads.
+    pub text: String,
 }
 
 impl Audit {
-    pub(crate) fn new() -> Arc<Self> {
+    /// Takes note at once.
+    pub fn new() -> Arc<Self> {
         Self::taking(Duration::ZERO)
     }
 
-    pub(crate) fn taking(delay: Duration) -> Arc<Self> {
+    /// Takes this long to take note.
+    pub fn taking(delay: Duration) -> Arc<Self> {
         let facts = HookFacts { on_error: OnError::Allow, timeout: Duration::from_secs(5), name: "audit".into() };
         Arc::new(Self { facts, delay, records: Mutex::default() })
     }
 
-    pub(crate) fn records(&self) -> Vec<Record> {
-        self.records.lock().unwrap().clone()
+    /// What it was told so far.
+    pub fn records(&self) -> Vec<Record> {
+        lock(&self.records).clone()
     }
 }
 
@@ -176,7 +197,7 @@ impl PostHook for Audit {
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
-        self.records.lock().unwrap().push(Record {
+        lock(&self.records).push(Record {
             call: result.call_id.into(),
             tool: result.tool.into(),
             status: result.status.into(),
@@ -188,7 +209,10 @@ impl PostHook for Audit {
 }
 
 /// Takes one word out.
-pub(crate) struct Mask(pub(crate) &'static str);
+pub struct Mask(
+    /// The word.
+    pub &'static str,
+);
 
 impl Redactor for Mask {
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -198,12 +222,27 @@ impl Redactor for Mask {
 
 /// Notes what it was asked to keep.
 #[derive(Default)]
-pub(crate) struct Copies(pub(crate) Mutex<Vec<Vec<PathBuf>>>);
+pub struct Copies(
+    /// The paths of each call.
+    pub Mutex<Vec<Vec<PathBuf>>>,
+);
 
 #[async_trait]
 impl Checkpointer for Copies {
     async fn before(&self, _: HookCall<'_>, writes: &[PathBuf], _: &ToolCx) -> Result<(), String> {
-        self.0.lock().unwrap().push(writes.to_vec());
+        lock(&self.0).push(writes.to_vec());
         Ok(())
     }
 }
+
+macro_rules! debug_by_name {
+    ($($hook:ident),*) => {$(
+        impl fmt::Debug for $hook {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($hook))
+            }
+        }
+    )*};
+}
+
+debug_by_name!(Gate, Rewriter, Layer, Polish, Audit, Mask, Copies);
