@@ -7,16 +7,19 @@ mod setting;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use hermes_core::{
     Answer, Approval, ApprovalScope, Asker, CancellationToken, Checkpointer, Concern, Edit, EditReviewer, Effect,
     ExecutionMiddleware, HookCall, HookDecision, HookFacts, HookResult, JsonMap, Judge, JudgeRequest, Next, PostHook,
-    PreHook, Question, Redactor, RequestMiddleware, ToolCx, ToolOutput, ToolResult, Touches, TransformHook, Verdict,
+    PreHook, Question, Redactor, RequestMiddleware, StopTurn, ToolCx, ToolError, ToolOutput, ToolResult, Touches,
+    TransformHook, Verdict,
 };
 use hermes_runtime::{ApprovalMode, Guardrails, Hooks, Status};
 use hermes_testkit::FakeTool;
 use serde_json::json;
+use setting::hooks::{Audit, Gate};
 use setting::{Setting, answer};
 
 /// Takes part in every way there is, and writes down when it is its turn and which number it saw.
@@ -312,4 +315,93 @@ async fn an_answer_that_is_json_is_never_put_into_another_text() {
         assert_eq!(report.text, value.to_string());
         assert_eq!(answer(&report), value);
     }
+}
+
+/// A tool that does what its argument says until somebody has had enough.
+fn moody() -> Arc<FakeTool> {
+    Arc::new(FakeTool::new("moody").effect(Effect::Write).touching(|_, _| Touches::writing("/project/a")).run_async(
+        |arguments, cx| async move {
+            match arguments["mood"].as_str().unwrap() {
+                "well" => Ok(json!({}).into()),
+                "ill" => Err(ToolError::tell("ill")),
+                "stop" => Err(ToolError::Stop(StopTurn::Broken("enough".into()))),
+                "crash" => panic!("boom"),
+                "heed" => {
+                    cx.cancel.cancelled().await;
+                    Ok(json!({}).into())
+                }
+                _ => std::future::pending().await,
+            }
+        },
+    ))
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_way_to_end_has_exactly_one_event_and_its_own_word() {
+    let words = |mood: &'static str| json!({ "mood": mood }).to_string();
+    // A call, what was done around it, and how it ends; none of the words of a status is left out.
+    let cases: Vec<(&str, String, Around, Status)> = vec![
+        ("moody", words("well"), Around::Nothing, Status::Ok),
+        ("moody", words("ill"), Around::Nothing, Status::Error),
+        ("moody", words("stop"), Around::Nothing, Status::Error),
+        ("moody", words("crash"), Around::Nothing, Status::Error),
+        ("nobody", "{}".into(), Around::Nothing, Status::UnknownTool),
+        ("hidden", "{}".into(), Around::Nothing, Status::OutOfScope),
+        ("moody", "{bad".into(), Around::Nothing, Status::InvalidArguments),
+        ("moody", words("well"), Around::Block, Status::Blocked),
+        ("nobody", "{}".into(), Around::Before, Status::Repeated),
+        ("moody", words("well"), Around::SayNo, Status::Refused),
+        ("moody", words("well"), Around::Stopped, Status::NotStarted),
+        ("moody", words("heed"), Around::StopSoon, Status::Interrupted),
+        ("moody", words("hang"), Around::StopSoon, Status::Interrupted),
+        ("moody", words("hang"), Around::Nothing, Status::TimedOut),
+    ];
+    for (name, arguments, around, status) in cases {
+        let audit = Audit::new();
+        let mut hooks = Hooks { post: vec![Arc::clone(&audit) as _], ..Hooks::default() };
+        if around == Around::Block {
+            hooks.pre.push(Arc::new(Gate::saying("policy", HookDecision::Block("no".into()))));
+        }
+        let hidden = Arc::new(FakeTool::new("hidden"));
+        let mut setting = Setting::new([&moody(), &hidden]).with_hooks(hooks).allowing_all();
+        setting.visible.remove("hidden");
+        setting.task.guardrails = Some(Guardrails::default());
+        match around {
+            Around::SayNo => setting.approve = ApprovalMode::None,
+            Around::Stopped => setting.cancel.cancel(),
+            Around::Before => {
+                for _ in 0..2 {
+                    setting.call_text(name, &arguments).await;
+                }
+            }
+            Around::Nothing | Around::Block | Around::StopSoon => {}
+        }
+        let before = audit.records().len();
+        let (report, ()) = tokio::join!(setting.call_text(name, &arguments), async {
+            if around == Around::StopSoon {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                setting.cancel.cancel();
+            }
+        });
+        assert_eq!(report.status, status, "{name} {arguments}");
+        let records = audit.records().split_off(before);
+        let told: Vec<(&str, bool)> =
+            records.iter().map(|record| (record.status.as_str(), record.text == report.text)).collect();
+        assert_eq!(told, [(status.word(), true)], "{name} {arguments}: one event, with what the model reads");
+    }
+}
+
+/// What happens around a call.
+#[derive(Clone, Copy, PartialEq)]
+enum Around {
+    Nothing,
+    /// A hook says no.
+    Block,
+    /// The same call was made twice before.
+    Before,
+    SayNo,
+    /// The turn is over already.
+    Stopped,
+    /// The turn ends a second later.
+    StopSoon,
 }

@@ -29,10 +29,13 @@ pub fn in_sessions() -> BTreeSet<String> {
     SESSIONS.lines().map(str::to_owned).collect()
 }
 
-/// The rows that wait for something, wholly or in part.
+/// The rows that wait for something as a whole. Those that wait in part have a test for the other part.
 pub fn deferred() -> BTreeSet<String> {
-    let first = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
-    DEFERRED.lines().filter_map(first).collect()
+    let waits = |line: &str| {
+        let (id, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+        (!rest.starts_with("in part: ")).then(|| id.to_owned())
+    };
+    DEFERRED.lines().filter_map(waits).collect()
 }
 
 /// Those of `rows` after which a test of the running test program is named.
