@@ -277,7 +277,7 @@ impl Turn<'_> {
         }
     }
 
-    async fn ask(&mut self, definitions: Arc<[Value]>) -> Result<ModelReply, ModelError> {
+    async fn ask(&mut self, definitions: Arc<[Arc<Value>]>) -> Result<ModelReply, ModelError> {
         self.end.requests += 1;
         let listener = self.listener;
         listener.hear(Event::Asking { request: self.end.requests });

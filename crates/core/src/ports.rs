@@ -185,7 +185,7 @@ pub struct ModelRequest<'a> {
     /// The conversation, system message first.
     pub messages: &'a [Message],
     /// The tools it may call, as sent; empty leaves the field out.
-    pub definitions: Arc<[Value]>,
+    pub definitions: Arc<[Arc<Value>]>,
 }
 
 /// A piece of a turn that is still arriving.

@@ -48,7 +48,7 @@ impl Wanted {
 #[derive(Debug, Default)]
 pub struct Shown {
     /// The definitions as they are sent, sorted by the tools' own names.
-    pub list: Arc<[Value]>,
+    pub list: Arc<[Arc<Value>]>,
     /// The tools in it: the granted scope of whoever is shown the list.
     pub tools: BTreeSet<ToolName>,
     /// Names that the provider is shown in another form, and what they really are.
@@ -82,7 +82,15 @@ pub fn build(snapshot: &Snapshot, resolved: Resolved, profile: Profile, without:
             }
             renamed.insert(shown.clone(), name.clone());
         }
-        list.push(profile.definition(&shown, &tool.describe(&sees), &tool.parameters(&sees), without));
+        let (description, parameters) = (tool.describe(&sees), tool.parameters(&sees));
+        let make = || Arc::new(profile.definition(&shown, &description, &parameters, without));
+        // Most tools read the same whatever else is visible, so theirs is written once and shared by all lists.
+        let spec = tool.spec();
+        let is_plain = without.is_empty()
+            && shown == name.as_str()
+            && std::ptr::eq(&*description, spec.description.as_str())
+            && std::ptr::eq(&*parameters, &spec.parameters);
+        list.push(if is_plain { entry.definition(profile, make) } else { make() });
     }
     Shown { list: list.into(), tools, renamed, notes }
 }

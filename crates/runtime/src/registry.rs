@@ -15,6 +15,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arc_swap::ArcSwap;
 use hermes_core::{Tool, ToolName, ToolSource};
 
+use serde_json::Value;
+
+use crate::profile::Profile;
 use crate::toolset::CustomToolset;
 
 /// The tools of this process. Cheap to share behind an [`Arc`].
@@ -81,6 +84,7 @@ pub struct Entry {
     /// The source that offered it.
     pub owner: Arc<OwnerFacts>,
     validator: OnceLock<Result<jsonschema::Validator, String>>,
+    definitions: [OnceLock<Arc<Value>>; Profile::ALL.len()],
 }
 
 /// Why an offer was refused as a whole.
@@ -190,7 +194,7 @@ impl Registry {
             }
             let known = offers.by_owner.get(&owner.id).and_then(|offer| offer.tools.get(&name));
             let turn = known.map_or(offers.next_turn, |known| known.turn);
-            let entry = Arc::new(Entry { tool, owner: Arc::clone(facts), validator: OnceLock::new() });
+            let entry = Arc::new(Entry::new(tool, Arc::clone(facts)));
             if new.insert(name.clone(), Offered { entry, turn }).is_some() {
                 return Err(OfferRefused::Twice { name, newcomer: facts.as_ref().clone() });
             }
@@ -344,6 +348,19 @@ impl Snapshot {
 }
 
 impl Entry {
+    fn new(tool: Arc<dyn Tool>, owner: Arc<OwnerFacts>) -> Self {
+        Self { tool, owner, validator: OnceLock::new(), definitions: Default::default() }
+    }
+
+    /// The definition of a tool that reads the same in every list, made by `make` the first time.
+    pub(crate) fn definition(&self, profile: Profile, make: impl FnOnce() -> Arc<Value>) -> Arc<Value> {
+        let place = Profile::ALL.iter().position(|known| *known == profile).and_then(|at| self.definitions.get(at));
+        match place {
+            Some(place) => Arc::clone(place.get_or_init(make)),
+            None => make(),
+        }
+    }
+
     /// The compiled schema of the arguments; compiled on first use because most tools are not called in most sessions.
     pub(crate) fn validator(&self) -> Result<&jsonschema::Validator, &str> {
         let compiled = self.validator.get_or_init(|| {

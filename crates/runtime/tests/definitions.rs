@@ -371,7 +371,7 @@ fn eight_lists_are_remembered_and_the_least_recently_used_goes() {
 fn a_list_is_shared_between_conversations_and_none_of_them_can_write_to_it() {
     let memory = Memory::new();
     let all = wanted(&["all"]);
-    let mut own: Vec<Value> = memory.current(&all).list.to_vec();
+    let mut own: Vec<Value> = memory.current(&all).list.iter().map(|definition| Value::clone(definition)).collect();
     // A conversation that must leave something out does so with a copy of its own.
     own[0]["function"].as_object_mut().unwrap().remove("parameters");
     let after = memory.current(&all);

@@ -53,7 +53,7 @@ fn no_row_is_forgotten() {
     assert_eq!(ids, known);
 }
 
-fn shown(registry: &Arc<Registry>, selection: Selection) -> Vec<Value> {
+fn shown(registry: &Arc<Registry>, selection: Selection) -> Vec<Arc<Value>> {
     let definitions = Definitions::new(Arc::clone(registry), checks());
     definitions.current(&Arc::new(Wanted::new(selection, Profile::OpenAiChat))).unwrap().list.to_vec()
 }

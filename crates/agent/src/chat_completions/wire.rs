@@ -9,7 +9,7 @@ pub fn request(model: &str, request: &ModelRequest<'_>, stream: bool, max_tokens
     body.insert("model".into(), json!(model));
     body.insert("messages".into(), request.messages.iter().map(message).collect());
     if !request.definitions.is_empty() {
-        body.insert("tools".into(), Value::Array(request.definitions.to_vec()));
+        body.insert("tools".into(), request.definitions.iter().map(|definition| Value::clone(definition)).collect());
     }
     if let Some(max_tokens) = max_tokens {
         body.insert("max_tokens".into(), json!(max_tokens));

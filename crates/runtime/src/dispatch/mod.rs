@@ -42,7 +42,7 @@ use hermes_core::{
 };
 
 pub use self::budget::Budget;
-pub use self::coerce::Change;
+pub use self::coerce::{Change, arguments as coerce};
 use self::report::Body;
 pub use self::report::{ApprovalMode, CallReport, Hooks, Observer, Scope, Silent, Status};
 pub use self::sanitise::clean_error;

@@ -107,10 +107,14 @@ fn without_tags(text: &str) -> String {
     }
     // A section that never ends is text. Its mark is written differently rather than taken out, which could put a tag
     // together.
-    for begin in sections.into_iter().rev() {
-        kept.replace_range(begin..begin + CDATA.len(), "[CDATA: ");
+    let mut out = String::with_capacity(kept.len());
+    let mut from = 0;
+    for begin in sections {
+        out += &kept[from..begin];
+        out += "[CDATA: ";
+        from = begin + CDATA.len();
     }
-    kept
+    out + &kept[from..]
 }
 
 /// Where the tag begins that `kept` ends with.

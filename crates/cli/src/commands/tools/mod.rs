@@ -36,7 +36,7 @@ pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) 
         ToolsVerb::Definitions { selection, provider, json } => {
             let chosen = chosen(&config, &selection, &definitions)?;
             let shown = definitions::build(&snapshot, chosen.resolved, provider.into(), &Stripped::default());
-            let array = Value::Array(shown.list.to_vec());
+            let array = shown.list.iter().map(|definition| Value::clone(definition)).collect::<Value>();
             // With --json, the exact bytes that are sent.
             let printed = if json.json { out::line(&array.to_string()) } else { out::pretty(&array) };
             printed?;

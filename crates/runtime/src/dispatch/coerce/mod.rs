@@ -63,8 +63,9 @@ impl Step for Coerce {
 /// meant). Real calls settle in one round and need a second to see that; the limit is for hostile schemas.
 const ROUNDS: usize = 8;
 
-/// Fits `arguments` to `schema`, the schema of an object, and says what was changed, in the order of the changes.
-pub(super) fn arguments(arguments: &mut JsonMap, schema: &Value) -> Vec<Change> {
+/// Fits `arguments` to `schema`, the schema of an object, and says what was changed, in the order of the changes. Never
+/// fails: what cannot be made to fit without loss stays as it is, for the validation that follows.
+pub fn arguments(arguments: &mut JsonMap, schema: &Value) -> Vec<Change> {
     let schemas = Schemas::new(schema);
     let mut fit = Fit::new(&schemas);
     let mut value = Value::Object(mem::take(arguments));
