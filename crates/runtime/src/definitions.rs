@@ -8,8 +8,8 @@
 //! change of any of them makes a new list; no change makes the very same one, which is shared and never written to.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::{fmt, ptr};
 
 use hermes_core::ToolName;
 use serde_json::Value;
@@ -88,8 +88,9 @@ pub fn build(snapshot: &Snapshot, resolved: Resolved, profile: Profile, without:
         let spec = tool.spec();
         let is_plain = without.is_empty()
             && shown == name.as_str()
-            && std::ptr::eq(&*description, spec.description.as_str())
-            && std::ptr::eq(&*parameters, &spec.parameters);
+            && ptr::eq(description.as_ptr(), spec.description.as_ptr())
+            && description.len() == spec.description.len()
+            && ptr::eq(ptr::from_ref::<Value>(&parameters), ptr::from_ref(&spec.parameters));
         list.push(if is_plain { entry.definition(profile, make) } else { make() });
     }
     Shown { list: list.into(), tools, renamed, notes }

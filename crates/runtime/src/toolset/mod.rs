@@ -1,6 +1,6 @@
 //! Named sets of tools, and the algebra on them.
 //!
-//! A toolset lists tools, includes other toolsets, or both. It comes from the table everybody has ([`table`]), from the
+//! A toolset lists tools, includes other toolsets, or both. It comes from the table everybody has (`table.rs`), from the
 //! configuration or a running program ([`CustomToolset`]), or from tools that say they belong to it; a set of the table
 //! that tools join is the union. What a given agent gets of all this is a [`Selection`].
 //!

@@ -111,7 +111,7 @@ impl Selection {
         }
         match self.toolsets.as_deref() {
             Some([]) if self.also.is_empty() => {
-                notes.push("the list of toolsets is empty, so no tool is on".to_owned())
+                notes.push("the list of toolsets is empty, so no tool is on".to_owned());
             }
             Some(names) if !names.is_empty() && names.iter().all(|name| name.starts_with('-')) => {
                 notes.push(format!(

@@ -138,7 +138,7 @@ impl<'a> Choice<'a> {
             let off = entry.strip_prefix('-').map(|name| members(name, self.definitions)).transpose()?;
             match off {
                 Some(off) if !off.is_disjoint(tools) => {
-                    list.extend(off.difference(tools).map(|tool| format!("-{tool}")))
+                    list.extend(off.difference(tools).map(|tool| format!("-{tool}")));
                 }
                 _ => list.push(entry.clone()),
             }
