@@ -8,13 +8,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use hermes_core::{
-    CancellationToken, Finish, Message, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest,
-    ToolCall, ToolName, Usage,
+    CancellationToken, Definition, Finish, Message, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply,
+    ModelRequest, ToolCall, ToolName, Usage,
 };
 use hermes_runtime::{
     ApprovalMode, CallReport, Definitions, Dispatcher, Scope, Shown, Status, Stripped, Task, UnknownToolset, Wanted,
 };
-use serde_json::Value;
 
 use crate::event::{Calls, Event, Listener};
 
@@ -277,7 +276,7 @@ impl Turn<'_> {
         }
     }
 
-    async fn ask(&mut self, definitions: Arc<[Arc<Value>]>) -> Result<ModelReply, ModelError> {
+    async fn ask(&mut self, definitions: Arc<[Definition]>) -> Result<ModelReply, ModelError> {
         self.end.requests += 1;
         let listener = self.listener;
         listener.hear(Event::Asking { request: self.end.requests });

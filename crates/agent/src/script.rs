@@ -25,6 +25,7 @@ use futures::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::chat_completions::wire::Body;
 use crate::chat_completions::{Response, Transport, TransportError};
 
 /// Prepared turns and prepared answers of a person.
@@ -155,11 +156,11 @@ impl Transport for ScriptTransport {
         self.script.name.clone()
     }
 
-    async fn post(&self, body: &Value) -> Result<Response, TransportError> {
+    async fn post(&self, body: &Body) -> Result<Response, TransportError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let turns = &self.script.turns;
         let turn = turns.get(number).ok_or(TransportError::ScriptEnded(turns.len()))?;
-        let streamed = body.get("stream") == Some(&Value::Bool(true));
+        let streamed = body.stream;
         match &turn.fault {
             Some(Fault::Down) => Err(TransportError::Network("connection refused".into())),
             Some(Fault::Refused { status, message, retry_after }) => Ok(Response {

@@ -6,7 +6,7 @@ mod session;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use hermes_agent::chat_completions::{Response, Transport, TransportError};
+use hermes_agent::chat_completions::{Body, Response, Transport, TransportError};
 use hermes_agent::{EndReason, HttpTransport};
 use hermes_core::{Effect, Message, ModelErrorKind, ToolOutput};
 use hermes_runtime::Status;
@@ -189,7 +189,7 @@ impl Transport for Relay {
         self.0.lock().unwrap().place()
     }
 
-    async fn post(&self, body: &Value) -> Result<Response, TransportError> {
+    async fn post(&self, body: &Body) -> Result<Response, TransportError> {
         let transport = Arc::clone(&self.0.lock().unwrap());
         transport.post(body).await
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt as _;
-use hermes_agent::chat_completions::{Response, Transport, TransportError};
+use hermes_agent::chat_completions::{Body, Response, Transport, TransportError};
 use hermes_agent::{EndReason, Event, HttpTransport, Retry};
 use hermes_core::{CancellationToken, ModelErrorKind, ToolName, Usage};
 use hermes_testkit::{Call, ModelServer, Reply};
@@ -438,7 +438,7 @@ impl Transport for Page {
         "a hotel".into()
     }
 
-    async fn post(&self, _: &Value) -> Result<Response, TransportError> {
+    async fn post(&self, _: &Body) -> Result<Response, TransportError> {
         self.0.fetch_add(1, Ordering::SeqCst);
         let page = Bytes::from("<!doctype html><h1>Please log in</h1>");
         let body = futures::stream::iter([Ok(page)]).boxed();

@@ -15,6 +15,7 @@
 
 pub mod availability;
 pub mod call;
+pub mod definition;
 pub mod environment;
 pub mod hooks;
 pub mod message;
@@ -28,6 +29,7 @@ pub mod touches;
 
 pub use availability::{Availability, Check, Surroundings};
 pub use call::{RawArguments, ToolCall};
+pub use definition::Definition;
 pub use environment::{
     Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat, Finished, FinishedHow,
 };

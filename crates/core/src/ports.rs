@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::{CancellationToken, Definition, JsonMap, Message, ToolCall, ToolSpec, Touches, Usage};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use crate::{CancellationToken, JsonMap, Message, ToolCall, ToolSpec, Touches, Usage};
 
 // ---------------------------------------------------------------------------------------------------------- judge
 
@@ -185,7 +183,7 @@ pub struct ModelRequest<'a> {
     /// The conversation, system message first.
     pub messages: &'a [Message],
     /// The tools it may call, as sent; empty leaves the field out.
-    pub definitions: Arc<[Arc<Value>]>,
+    pub definitions: Arc<[Definition]>,
 }
 
 /// A piece of a turn that is still arriving.

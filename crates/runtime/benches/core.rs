@@ -59,18 +59,31 @@ fn with_tools(count: usize) -> (Definitions, Vec<Value>) {
 }
 
 fn definitions() {
-    println!("| tools | first time | a tool | copying the schemas alone | ratio | the same list again | goal |");
+    println!(
+        "| tools | the first list ever | a list after a change | a tool | copying the schemas alone | the same list again | goal |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for count in [31, 500, 1_000, 2_000, 5_000] {
+        let rounds = if count > 1_000 { 15 } else { 51 };
+        let asked = |definitions: &Definitions, version| {
+            let wanted = Wanted { config: version, ..Wanted::new(Selection::exactly(&["all"]), Profile::OpenAiChat) };
+            assert_eq!(definitions.current(&Arc::new(wanted)).unwrap().list.len(), count);
+        };
+        let ever = median(
+            (0..rounds)
+                .map(|_| {
+                    let (fresh, _) = with_tools(count);
+                    timed(&mut || asked(&fresh, 0))
+                })
+                .collect(),
+        );
         let (definitions, schemas) = with_tools(count);
         let mut version = 0;
-        let (first, floor) = in_turn(
-            if count > 1_000 { 31 } else { 101 },
+        let (changed, floor) = in_turn(
+            rounds,
             || {
                 version += 1;
-                let wanted =
-                    Wanted { config: version, ..Wanted::new(Selection::exactly(&["all"]), Profile::OpenAiChat) };
-                assert_eq!(definitions.current(&Arc::new(wanted)).unwrap().list.len(), count);
+                asked(&definitions, version);
             },
             || drop(black_box(schemas.clone())),
         );
@@ -82,11 +95,11 @@ fn definitions() {
             _ => "",
         };
         println!(
-            "| {count} | {} | {} | {} | {:.1}x | {} | {goal} |",
-            shown(first),
-            shown(first / u32::try_from(count).unwrap()),
+            "| {count} | {} | {} | {} | {} | {} | {goal} |",
+            shown(ever),
+            shown(changed),
+            shown(ever / u32::try_from(count).unwrap()),
             shown(floor),
-            ratio(first, floor),
             shown(again)
         );
     }
@@ -173,16 +186,13 @@ fn calls() {
     println!("| the same with the brakes against repetition on | {} | | | |", shown(with_brakes));
 
     for threads in [1, 2, 4] {
-        let per_second = throughput(threads);
-        let one = throughput(1);
+        let (ours, one) = (throughput(threads, true), throughput(1, true));
+        let (alone, one_alone) = (throughput(threads, false), throughput(1, false));
         println!(
-            "| calls a second on {threads} thread{}, {} core{} here | {:.0} | one thread {:.0} | {:.2}x | scales with cores |",
-            if threads == 1 { "" } else { "s" },
+            "| calls a second, {threads} at a time on {} cores | {ours:.0}, {:.2}x of one | the tool alone {:.2}x of one | | scales with cores |",
             cores(),
-            if cores() == 1 { "" } else { "s" },
-            per_second,
-            one,
-            per_second / one
+            ours / one,
+            alone / one_alone
         );
     }
 
@@ -220,8 +230,9 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Calls a second of several conversations over one registry and one dispatcher, each on a thread of its own.
-fn throughput(threads: usize) -> f64 {
+/// Calls a second of several conversations, each on a thread of its own: over one registry and one dispatcher, or without
+/// them, which is what this machine can do.
+fn throughput(threads: usize, through_the_chain: bool) -> f64 {
     const CALLS: u32 = 30_000;
     let setting = Setting::new(noop());
     let arguments = json!({ "path": "src/main.rs", "limit": 10 });
@@ -232,8 +243,14 @@ fn throughput(threads: usize) -> f64 {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                 let task = Task::new(Arc::new(FakeEnvironment::new()));
                 let cancel = CancellationToken::new();
+                let tool = noop();
                 runtime.block_on(async {
                     for _ in 0..CALLS {
+                        if !through_the_chain {
+                            let map: JsonMap = serde_json::from_str(&arguments.to_string()).unwrap();
+                            tool.call(map, task.context("call", &cancel)).await.unwrap();
+                            continue;
+                        }
                         let call = ToolCall { id: "call".into(), name: "noop".into(), arguments: text(&arguments) };
                         let scope = Scope {
                             task: &task,
@@ -281,9 +298,9 @@ fn hostile_text() {
         row("a call's arguments", what, read, piece);
     }
     for (what, piece) in [("digits", "1"), ("open lists", "["), ("escapes", "\\\\")] {
-        let read = |text: &str| {
-            let arguments = json!({ "path": "a", "limit": text, "tags": text });
-            black_box(runtime.block_on(setting.call(text_of(&arguments))));
+        let read = |said: &str| {
+            let arguments = json!({ "path": "a", "tags": said });
+            black_box(runtime.block_on(setting.call(text(&arguments))));
         };
         row("coercion and validation", what, read, piece);
     }
@@ -292,18 +309,14 @@ fn hostile_text() {
         ("almost the word", "untrusted_tool_resul"),
         ("words", "abc "),
     ] {
-        let read = |text: &str| {
-            let said = text.to_owned();
+        let read = |foreign: &str| {
+            let said = foreign.to_owned();
             let tool = noop().with_spec(|spec| (spec.outside, spec.max_result_chars) = (true, None));
             let setting = Setting::new(tool.run(move |_, _| Ok(ToolOutput::text(said.clone()))));
-            black_box(runtime.block_on(setting.call(text_of(&json!({ "path": "a" })))));
+            black_box(runtime.block_on(setting.call(text(&json!({ "path": "a" })))));
         };
         row("fencing a result", what, read, piece);
     }
-}
-
-fn text_of(arguments: &Value) -> RawArguments {
-    text(arguments)
 }
 
 /// The slope is the exponent between the last two sizes: 1 is linear, 2 is quadratic.

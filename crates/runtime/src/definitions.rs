@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, ptr};
 
-use hermes_core::ToolName;
+use hermes_core::{Definition, ToolName};
 use serde_json::Value;
 
 use crate::availability::Checks;
@@ -48,7 +48,7 @@ impl Wanted {
 #[derive(Debug, Default)]
 pub struct Shown {
     /// The definitions as they are sent, sorted by the tools' own names.
-    pub list: Arc<[Arc<Value>]>,
+    pub list: Arc<[Definition]>,
     /// The tools in it: the granted scope of whoever is shown the list.
     pub tools: BTreeSet<ToolName>,
     /// Names that the provider is shown in another form, and what they really are.
@@ -83,7 +83,7 @@ pub fn build(snapshot: &Snapshot, resolved: Resolved, profile: Profile, without:
             renamed.insert(shown.clone(), name.clone());
         }
         let (description, parameters) = (tool.describe(&sees), tool.parameters(&sees));
-        let make = || Arc::new(profile.definition(&shown, &description, &parameters, without));
+        let make = || Definition::new(&profile.definition(&shown, &description, &parameters, without));
         // Most tools read the same whatever else is visible, so theirs is written once and shared by all lists.
         let spec = tool.spec();
         let is_plain = without.is_empty()

@@ -13,9 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
-use hermes_core::{Tool, ToolName, ToolSource};
-
-use serde_json::Value;
+use hermes_core::{Definition, Tool, ToolName, ToolSource};
 
 use crate::profile::Profile;
 use crate::toolset::CustomToolset;
@@ -84,7 +82,7 @@ pub struct Entry {
     /// The source that offered it.
     pub owner: Arc<OwnerFacts>,
     validator: OnceLock<Result<jsonschema::Validator, String>>,
-    definitions: [OnceLock<Arc<Value>>; Profile::ALL.len()],
+    definitions: [OnceLock<Definition>; Profile::ALL.len()],
 }
 
 /// Why an offer was refused as a whole.
@@ -162,6 +160,11 @@ impl Registry {
     /// What is registered now. Later changes do not show in it. Never waits.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
+    }
+
+    /// The same for a look that is over soon, without a share that other threads would have to be told of.
+    pub(crate) fn look(&self) -> arc_swap::Guard<Arc<Snapshot>> {
+        self.snapshot.load()
     }
 
     /// A new owner that offers nothing yet. `may_replace_built_ins` is the operator's word, not the owner's.
@@ -353,10 +356,10 @@ impl Entry {
     }
 
     /// The definition of a tool that reads the same in every list, made by `make` the first time.
-    pub(crate) fn definition(&self, profile: Profile, make: impl FnOnce() -> Arc<Value>) -> Arc<Value> {
+    pub(crate) fn definition(&self, profile: Profile, make: impl FnOnce() -> Definition) -> Definition {
         let place = Profile::ALL.iter().position(|known| *known == profile).and_then(|at| self.definitions.get(at));
         match place {
-            Some(place) => Arc::clone(place.get_or_init(make)),
+            Some(place) => place.get_or_init(make).clone(),
             None => make(),
         }
     }

@@ -7,7 +7,7 @@ mod selecting;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hermes_core::{Tool, ToolName};
+use hermes_core::{Definition, Tool, ToolName};
 use hermes_runtime::{
     Checks, Definitions, OwnerKind, Profile, Registry, Resolved, Selection, Shown, Stripped, Wanted, definitions,
 };
@@ -29,17 +29,18 @@ fn text(shown: &Shown) -> String {
     serde_json::to_string(&*shown.list).unwrap()
 }
 
-fn shown_names(shown: &Shown) -> Vec<&str> {
-    shown.list.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
+fn shown_names(shown: &Shown) -> Vec<String> {
+    let name = |tool: &Definition| tool.to_value()["function"]["name"].as_str().unwrap().to_owned();
+    shown.list.iter().map(name).collect()
 }
 
-fn function<'a>(shown: &'a Shown, name: &str) -> &'a Value {
-    let mut functions = shown.list.iter().map(|tool| &tool["function"]);
+fn function(shown: &Shown, name: &str) -> Value {
+    let mut functions = shown.list.iter().map(|tool| tool.to_value()["function"].take());
     functions.find(|function| function["name"] == name).unwrap_or_else(|| panic!("{name} is not shown"))
 }
 
-fn description<'a>(shown: &'a Shown, name: &str) -> &'a str {
-    function(shown, name)["description"].as_str().unwrap()
+fn description(shown: &Shown, name: &str) -> String {
+    function(shown, name)["description"].as_str().unwrap().to_owned()
 }
 
 fn with(registry: &Registry, tools: Vec<Arc<dyn Tool>>) {
@@ -81,9 +82,10 @@ fn a_definition_is_what_the_api_documents_and_nothing_more() {
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
     let expected = |keys: &[&str]| keys.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
     assert_eq!(shown.list.len(), 1);
-    assert_eq!((keys(&shown.list[0]), &shown.list[0]["type"]), (expected(&["type", "function"]), &json!("function")));
+    let first = shown.list[0].to_value();
+    assert_eq!((keys(&first), &first["type"]), (expected(&["type", "function"]), &json!("function")));
     let read = function(&shown, "read");
-    assert_eq!(keys(read), expected(&["name", "description", "parameters"]));
+    assert_eq!(keys(&read), expected(&["name", "description", "parameters"]));
     assert_eq!(read["description"], "Stands in for read.");
     assert_eq!(read["parameters"]["properties"]["z"]["type"], "string");
     assert_eq!(read["parameters"]["required"], json!(["z"]));
@@ -371,11 +373,11 @@ fn eight_lists_are_remembered_and_the_least_recently_used_goes() {
 fn a_list_is_shared_between_conversations_and_none_of_them_can_write_to_it() {
     let memory = Memory::new();
     let all = wanted(&["all"]);
-    let mut own: Vec<Value> = memory.current(&all).list.iter().map(|definition| Value::clone(definition)).collect();
+    let mut own: Vec<Value> = memory.current(&all).list.iter().map(Definition::to_value).collect();
     // A conversation that must leave something out does so with a copy of its own.
     own[0]["function"].as_object_mut().unwrap().remove("parameters");
     let after = memory.current(&all);
-    assert!(after.list.iter().all(|tool| tool["function"]["parameters"].is_object()));
+    assert!(after.list.iter().all(|tool| tool.to_value()["function"]["parameters"].is_object()));
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| assert!(Arc::ptr_eq(&after, &memory.current(&all))));

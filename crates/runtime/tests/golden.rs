@@ -86,7 +86,7 @@ fn every_dialect_is_written_out_and_every_definition_in_it_is_accepted() {
     for profile in Profile::ALL {
         let shown = shown(&definitions, Selection::exactly(&["all"]), *profile);
         for definition in shown.list.iter() {
-            assert_eq!(profile.check(definition), Vec::<String>::new(), "{} {definition}", profile.id());
+            assert_eq!(profile.check(&definition.to_value()), Vec::<String>::new(), "{} {definition}", profile.id());
         }
         insta::assert_snapshot!(format!("definitions-{}", profile.id()), text(&shown));
     }
@@ -116,6 +116,6 @@ fn a_name_that_a_provider_does_not_take_is_shown_differently_and_found_again() {
     let definitions = definitions();
     let gemini = shown(&definitions, Selection::exactly(&["all"]), Profile::Gemini);
     assert_eq!((gemini.real_name("_7zip"), gemini.real_name("read_file")), ("7zip", "read_file"));
-    assert!(gemini.list.iter().any(|definition| definition["name"] == "_7zip"));
+    assert!(gemini.list.iter().any(|definition| definition.to_value()["name"] == "_7zip"));
     assert!(shown(&definitions, Selection::exactly(&["all"]), Profile::OpenAiChat).renamed.is_empty());
 }

@@ -7,7 +7,7 @@ mod selecting;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hermes_core::{CancellationToken, RawArguments, Tool, ToolCall, ToolName};
+use hermes_core::{CancellationToken, Definition, RawArguments, Tool, ToolCall, ToolName};
 use hermes_runtime::toolset;
 use hermes_runtime::{
     ApprovalMode, Checks, Definitions, Dispatcher, OwnerKind, PlainJudge, Profile, Registry, Scope, Selection, Silent,
@@ -53,9 +53,15 @@ fn no_row_is_forgotten() {
     assert_eq!(ids, known);
 }
 
-fn shown(registry: &Arc<Registry>, selection: Selection) -> Vec<Arc<Value>> {
+fn shown(registry: &Arc<Registry>, selection: Selection) -> Vec<Value> {
     let definitions = Definitions::new(Arc::clone(registry), checks());
-    definitions.current(&Arc::new(Wanted::new(selection, Profile::OpenAiChat))).unwrap().list.to_vec()
+    definitions
+        .current(&Arc::new(Wanted::new(selection, Profile::OpenAiChat)))
+        .unwrap()
+        .list
+        .iter()
+        .map(Definition::to_value)
+        .collect()
 }
 
 // 08-toolsets-config-02

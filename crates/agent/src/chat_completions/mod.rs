@@ -15,10 +15,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use hermes_core::{CancellationToken, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest};
-use serde_json::Value;
 
 use self::reply::{Assembler, BadReply};
 pub use self::transport::{HttpTransport, Response, Transport, TransportError};
+pub use self::wire::Body;
 
 /// The most that is read of an error's body.
 const LONGEST_ERROR_BODY: usize = 64 * 1024;
@@ -117,7 +117,7 @@ impl ChatCompletions {
 
     async fn attempt(
         &self,
-        body: &Value,
+        body: &Body,
         messages: usize,
         deltas: &mut (dyn FnMut(ModelDelta) + Send),
     ) -> Result<ModelReply, Failure> {

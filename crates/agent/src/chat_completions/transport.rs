@@ -11,7 +11,8 @@ use hermes_core::plural;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Url, redirect};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
+
+use super::wire::Body;
 
 /// Where requests go.
 #[async_trait]
@@ -20,7 +21,7 @@ pub trait Transport: Send + Sync {
     fn place(&self) -> String;
 
     /// Sends one request and gives the head of the answer; the body may still be arriving.
-    async fn post(&self, body: &Value) -> Result<Response, TransportError>;
+    async fn post(&self, body: &Body) -> Result<Response, TransportError>;
 }
 
 /// The head of an answer, and its body as it arrives.
@@ -123,12 +124,12 @@ impl Transport for HttpTransport {
         self.url.as_str().trim_end_matches("/chat/completions").to_owned()
     }
 
-    async fn post(&self, body: &Value) -> Result<Response, TransportError> {
+    async fn post(&self, body: &Body) -> Result<Response, TransportError> {
         let mut request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
-        let response = request.body(body.to_string()).send().await.map_err(|error| network(&error))?;
+        let response = request.body(body.text.clone()).send().await.map_err(|error| network(&error))?;
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         Ok(Response {
             status: response.status().as_u16(),

@@ -1,24 +1,46 @@
 //! Writing requests: a pure function from a conversation to the body that is sent.
 
-use hermes_core::{Message, ModelRequest, RawArguments, ToolCall, ToolName};
-use serde_json::{Map, Value, json};
+use hermes_core::{Definition, Message, ModelRequest, RawArguments, ToolCall, ToolName};
+use serde::Serialize;
+use serde_json::{Value, json};
 
-/// The body of one request. Only documented fields, in a fixed order: providers cache by bytes.
-pub fn request(model: &str, request: &ModelRequest<'_>, stream: bool, max_tokens: Option<u64>) -> Value {
-    let mut body = Map::new();
-    body.insert("model".into(), json!(model));
-    body.insert("messages".into(), request.messages.iter().map(message).collect());
-    if !request.definitions.is_empty() {
-        body.insert("tools".into(), request.definitions.iter().map(|definition| Value::clone(definition)).collect());
-    }
-    if let Some(max_tokens) = max_tokens {
-        body.insert("max_tokens".into(), json!(max_tokens));
-    }
-    if stream {
-        body.insert("stream".into(), json!(true));
-        body.insert("stream_options".into(), json!({ "include_usage": true }));
-    }
-    Value::Object(body)
+/// What is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// JSON.
+    pub text: String,
+    /// Whether the answer is asked for piece by piece.
+    pub stream: bool,
+}
+
+/// Only documented fields, in a fixed order: providers cache by bytes. The definitions go out as the bytes they are.
+#[derive(Serialize)]
+struct Fields<'a> {
+    model: &'a str,
+    messages: Vec<Value>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tools: &'a [Definition],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
+}
+
+/// The body of one request.
+pub fn request(model: &str, request: &ModelRequest<'_>, stream: bool, max_tokens: Option<u64>) -> Body {
+    let fields = Fields {
+        model,
+        messages: request.messages.iter().map(message).collect(),
+        tools: &request.definitions,
+        max_tokens,
+        stream: stream.then_some(true),
+        stream_options: stream.then(|| json!({ "include_usage": true })),
+    };
+    // Texts, numbers and JSON that was read before: there is nothing in it that has no JSON form.
+    let text = serde_json::to_string(&fields).unwrap_or_default();
+    Body { text, stream }
 }
 
 fn message(message: &Message) -> Value {
@@ -72,7 +94,8 @@ mod tests {
     use std::sync::Arc;
 
     fn sent(messages: &[Message]) -> Value {
-        request("m", &ModelRequest { messages, definitions: Arc::new([]) }, true, None)
+        let body = request("m", &ModelRequest { messages, definitions: Arc::new([]) }, true, None);
+        serde_json::from_str(&body.text).unwrap()
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Step for Approve {
 }
 
 async fn judge_and_ask(call: &mut Call<'_>) {
-    let Some(entry) = call.entry.clone() else { return };
+    let Some(entry) = call.entry else { return };
     let spec = entry.tool.spec();
     let task = call.scope.task;
     let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));

@@ -41,7 +41,7 @@ pub(super) async fn again(call: &mut Call<'_>) {
 }
 
 async fn wait(call: &mut Call<'_>) {
-    let (Some((board, index)), Some(entry)) = (call.place, call.entry.clone()) else { return };
+    let (Some((board, index)), Some(entry)) = (call.place, call.entry) else { return };
     let task = call.scope.task;
     let spec = entry.tool.spec();
     let footprint = match spec.effect {

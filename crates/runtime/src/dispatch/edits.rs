@@ -22,7 +22,7 @@ impl Step for Edits {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        let (Some(entry), Some(reviewer)) = (call.entry.clone(), &call.scope.task.reviewer) else { return };
+        let (Some(entry), Some(reviewer)) = (call.entry, &call.scope.task.reviewer) else { return };
         let cx = call.scope.task.context(&call.request.id, call.scope.cancel);
         if entry.tool.touches(&call.arguments, &cx).writes.is_empty() {
             return;

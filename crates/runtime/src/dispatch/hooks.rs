@@ -23,7 +23,7 @@ impl Step for PreHooks {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        let Some(entry) = call.entry.clone() else { return };
+        let Some(entry) = call.entry else { return };
         let hooks = call.hooks;
         for hook in &hooks.pre {
             let facts = hook.facts();
@@ -92,7 +92,7 @@ impl Call<'_> {
 
     /// New arguments from a hook, treated like a model's own: made to fit. If they do not, the hook has failed.
     pub(super) fn take_arguments(&mut self, whom: &HookFacts, mut arguments: JsonMap) {
-        let Some(entry) = self.entry.clone() else { return };
+        let Some(entry) = self.entry else { return };
         let changes = coerce::arguments(&mut arguments, &entry.tool.spec().parameters);
         if let Some(error) = validate::error(&entry, &mut arguments) {
             return self.hook_failed(whom, &format!("it made the arguments invalid: {error}"));

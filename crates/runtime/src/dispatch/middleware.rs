@@ -16,7 +16,7 @@ impl Step for Middleware {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        let Some(entry) = call.entry.clone() else { return };
+        let Some(entry) = call.entry else { return };
         let hooks = call.hooks;
         for middleware in &hooks.middleware {
             let facts = middleware.facts();

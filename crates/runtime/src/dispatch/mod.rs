@@ -113,7 +113,7 @@ pub struct Call<'a> {
     /// The observer has heard of it.
     pub(crate) announced: bool,
     /// The tool, once its name is resolved.
-    pub(crate) entry: Option<Arc<Entry>>,
+    pub(crate) entry: Option<&'a Entry>,
     /// The arguments as far as they are understood.
     pub(crate) arguments: JsonMap,
     /// What was changed about them to fit the schema.
@@ -216,7 +216,7 @@ impl Dispatcher {
         place: Option<(&Board, usize)>,
         no_more: &CancellationToken,
     ) -> CallReport {
-        let snapshot = self.registry.snapshot();
+        let snapshot = self.registry.look();
         let mut call = Call {
             request,
             scope,

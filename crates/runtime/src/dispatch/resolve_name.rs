@@ -29,7 +29,7 @@ impl Step for ResolveName {
         let visible = call.scope.visible;
         let entry = names::resolve(&call.request.name, visible).and_then(|name| call.snapshot.get(name.as_str()));
         if let Some(entry) = entry {
-            call.entry = Some(entry.clone());
+            call.entry = Some(entry);
         } else {
             // A tool that has gone since the list was made is not offered again.
             let there = visible.iter().filter_map(|name| call.snapshot.get(name.as_str()));

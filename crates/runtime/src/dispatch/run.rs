@@ -28,7 +28,7 @@ impl Step for Run {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        let Some(entry) = call.entry.clone() else { return };
+        let Some(entry) = call.entry else { return };
         let cancel = call.scope.cancel;
         let spec = entry.tool.spec();
         let name = &spec.name;

@@ -38,7 +38,7 @@ impl Step for Validate {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        let Some(entry) = call.entry.clone() else { return };
+        let Some(entry) = call.entry else { return };
         let (task, spec) = (call.scope.task, entry.tool.spec());
         let Some(error) = error(&entry, &mut call.arguments) else { return task.valid_now(spec.name.as_str()) };
         let again = task.invalid_again(spec.name.as_str());

@@ -9,7 +9,7 @@ mod show;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hermes_core::{Availability, ToolName};
+use hermes_core::{Availability, Definition, ToolName};
 use hermes_runtime::registry::Entry;
 use hermes_runtime::{
     Checks, Definitions, Profile, Resolved, Selection, Snapshot, Stripped, Verdict, definitions, toolset,
@@ -36,9 +36,14 @@ pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) 
         ToolsVerb::Definitions { selection, provider, json } => {
             let chosen = chosen(&config, &selection, &definitions)?;
             let shown = definitions::build(&snapshot, chosen.resolved, provider.into(), &Stripped::default());
-            let array = shown.list.iter().map(|definition| Value::clone(definition)).collect::<Value>();
+            let texts: Vec<&str> = shown.list.iter().map(Definition::as_str).collect();
+            let exact = format!("[{}]", texts.join(","));
             // With --json, the exact bytes that are sent.
-            let printed = if json.json { out::line(&array.to_string()) } else { out::pretty(&array) };
+            let printed = if json.json {
+                out::line(&exact)
+            } else {
+                out::pretty(&shown.list.iter().map(Definition::to_value).collect::<Value>())
+            };
             printed?;
             Ok(Exit::Done)
         }
