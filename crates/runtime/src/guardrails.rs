@@ -3,7 +3,8 @@
 //! What counts as a loop is *the same call with the same result* (spec core §15). The first repetitions are a hint to
 //! the model, later ones are not run any more, and after some of those the turn ends. Reading sixty files is no loop,
 //! polling something that changes is none, and neither is running the tests after every edit: a call that changes
-//! something and was not seen before in this turn makes everybody else's count begin anew.
+//! something and was not seen before in this turn makes every count begin anew. A call that acts (presses a key, waits,
+//! starts something) may look the same much longer than one that only looks.
 //!
 //! A call that never ran (no such tool, broken arguments, a no from the person) cannot end differently the next time, so
 //! its third attempt is answered at once.
@@ -42,6 +43,8 @@ pub struct Thresholds {
 
 /// A call that never ran is answered at once from this attempt on.
 const HOPELESS: u32 = 3;
+/// A call that does something may look the same this many times as often as one that only looks.
+const PATIENCE_WITH_ACTIONS: u32 = 4;
 /// After this many calls that were not run for repetition, the turn ends.
 const MOST_BLOCKS: u32 = 3;
 
@@ -147,6 +150,8 @@ pub(crate) struct Turn {
     /// The last result of a call, and how often in a row it came.
     results: HashMap<Signature, (u64, u32)>,
     seen: HashSet<(Signature, u64)>,
+    /// The calls that do something rather than look.
+    acting: HashSet<Signature>,
     blocks: u32,
 }
 
@@ -167,7 +172,7 @@ impl Turn {
                 "{tool} failed {failed} times with exactly these arguments; it was not run again. Change something, or say what stands in the way."
             );
             ("repeated_exact_failure_block", failed, message)
-        } else if repeated >= rails.hard_stop_after.idempotent_no_progress {
+        } else if repeated >= rails.hard_stop_after.idempotent_no_progress * self.patience_with(call) {
             let message = format!(
                 "{tool} gave the same result {repeated} times for exactly these arguments; it was not run again. Use the result you have, or do something else."
             );
@@ -226,17 +231,29 @@ impl Turn {
                 let result = hasher.finish();
                 if self.seen.insert((call.clone(), result)) && changes {
                     self.results.clear();
+                    self.failures.clear();
+                    self.failures_of_tool.clear();
                 }
+                let call_kept = call.clone();
                 let (last, count) = self.results.entry(call).or_insert((result, 0));
                 *count = if *last == result { *count + 1 } else { 1 };
                 *last = result;
                 let count = *count;
-                (rails.warnings_enabled && count >= rails.warn_after.idempotent_no_progress).then(|| {
+                let patience = if changes { PATIENCE_WITH_ACTIONS } else { 1 };
+                if changes {
+                    self.acting.insert(call_kept);
+                }
+                (rails.warnings_enabled && count >= rails.warn_after.idempotent_no_progress * patience).then(|| {
                     let message = format!("{tool} has now given the same result {count} times for exactly these arguments. It will not change by asking again.");
                     warn("idempotent_no_progress_warning", message, count)
                 })
             }
         }
+    }
+
+    /// Pressing a key six times, or waiting half a minute six times, is honest although each time looks like the last.
+    fn patience_with(&self, call: &Signature) -> u32 {
+        if self.acting.contains(call) { PATIENCE_WITH_ACTIONS } else { 1 }
     }
 
     fn block(&mut self, code: &'static str, message: String, count: u32) -> Says {

@@ -14,6 +14,10 @@ pub fn resolve<'a>(written: &str, visible: &'a BTreeSet<ToolName>) -> Option<&'a
     if let Some(exact) = visible.get(written) {
         return Some(exact);
     }
+    // What is far longer than any name is none, and comparing it with every tool would cost its length each time.
+    if written.len() > 8 * ToolName::MAX_CHARS {
+        return None;
+    }
     let plain = snake_case(without_syntax(written));
     let bare = without_suffix(&plain);
     // `TodoTool_tool` has been seen.
@@ -22,8 +26,9 @@ pub fn resolve<'a>(written: &str, visible: &'a BTreeSet<ToolName>) -> Option<&'a
     // `readfile`: the same letters without the separators, if only one tool has them.
     spelt.or_else(|| {
         let letters = |name: &str| name.replace('_', "");
-        let mut same = visible.iter().filter(|name| letters(&snake_case(name.as_str())) == letters(&plain));
-        same.next().filter(|_| !letters(&plain).is_empty() && same.next().is_none())
+        let wanted = letters(&plain);
+        let mut same = visible.iter().filter(|name| letters(&snake_case(name.as_str())) == wanted);
+        same.next().filter(|_| !wanted.is_empty() && same.next().is_none())
     })
 }
 

@@ -8,9 +8,9 @@
 //! other goes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{fmt, ptr};
 
 use arc_swap::ArcSwap;
 use hermes_core::{Definition, Tool, ToolName, ToolSource};
@@ -177,7 +177,7 @@ impl Registry {
 
     /// Makes this program's own tools an owner and lets it offer them.
     pub fn built_in(&self, source: &dyn ToolSource) -> Result<Owner, OfferRefused> {
-        let owner = self.owner(OwnerKind::BuiltIn, source.name(), true);
+        let owner = self.owner(OwnerKind::BuiltIn, source.name(), false);
         self.offer(&owner, source.tools())?;
         Ok(owner)
     }
@@ -262,39 +262,30 @@ impl Offers {
         built_in.any(|offer| offer.tools.contains_key(name))
     }
 
-    /// Who has each name, and who does not although it was offered. A name that several offer goes to the latest owner
-    /// that may have it; a built-in is older than all others.
+    /// Who has each name, and who does not although it was offered. Where a built-in tool is offered, only an owner with a
+    /// grant can have the name instead; among those who can, the latest offer wins.
     fn winners(&self) -> (BTreeMap<ToolName, Arc<Entry>>, Vec<Covered>) {
-        let mut best: BTreeMap<&ToolName, (&Offered, bool, u64)> = BTreeMap::new();
-        let mut covered = Vec::new();
-        for (id, offer) in &self.by_owner {
-            let facts = &offer.facts;
-            for (name, offered) in &offer.tools {
-                let ours = (offered, facts.kind == OwnerKind::BuiltIn, *id);
-                let Some(&theirs) = best.get(name) else {
-                    best.insert(name, ours);
-                    continue;
-                };
-                let (winner, loser) = if beats(ours, theirs) { (ours, theirs) } else { (theirs, ours) };
-                covered.push(Covered {
-                    name: name.clone(),
-                    winner: Arc::clone(&winner.0.entry.owner),
-                    loser: Arc::clone(&loser.0.entry.owner),
-                });
-                best.insert(name, winner);
-            }
+        let mut candidates: BTreeMap<&ToolName, Vec<&Offered>> = BTreeMap::new();
+        for offered in self.by_owner.values().flat_map(|offer| &offer.tools) {
+            candidates.entry(offered.0).or_default().push(offered.1);
         }
-        let entries = best.into_iter().map(|(name, (offered, ..))| (name.clone(), Arc::clone(&offered.entry)));
-        (entries.collect(), covered)
-    }
-}
-
-/// Whether the first of two offers of a name wins.
-fn beats(a: (&Offered, bool, u64), b: (&Offered, bool, u64)) -> bool {
-    match (a.1, b.1) {
-        (true, false) => !b.0.entry.owner.may_replace_built_ins,
-        (false, true) => a.0.entry.owner.may_replace_built_ins,
-        _ => (a.0.turn, a.2) > (b.0.turn, b.2),
+        let mut entries = BTreeMap::new();
+        let mut covered = Vec::new();
+        for (name, offers) in candidates {
+            let is_built_in = |offered: &Offered| offered.entry.owner.kind == OwnerKind::BuiltIn;
+            let contested = offers.iter().any(|offered| is_built_in(offered));
+            let may_have =
+                |offered: &&&Offered| !contested || is_built_in(offered) || offered.entry.owner.may_replace_built_ins;
+            // A built-in is older than all others, whenever it was registered.
+            let rank = |offered: &&&Offered| (!is_built_in(offered), offered.turn);
+            let Some(winner) = offers.iter().filter(may_have).max_by_key(rank) else { continue };
+            for loser in offers.iter().filter(|offered| !ptr::eq(**offered, *winner)) {
+                let (winner, loser) = (Arc::clone(&winner.entry.owner), Arc::clone(&loser.entry.owner));
+                covered.push(Covered { name: name.clone(), winner, loser });
+            }
+            entries.insert(name.clone(), Arc::clone(&winner.entry));
+        }
+        (entries, covered)
     }
 }
 
@@ -367,12 +358,19 @@ impl Entry {
     /// The compiled schema of the arguments; compiled on first use because most tools are not called in most sessions.
     pub(crate) fn validator(&self) -> Result<&jsonschema::Validator, &str> {
         let compiled = self.validator.get_or_init(|| {
-            let options = jsonschema::options().with_pattern_options(jsonschema::PatternOptions::regex());
-            options.build(&self.tool.spec().parameters).map_err(|error| error.to_string())
+            let schema = &self.tool.spec().parameters;
+            let linear = jsonschema::options().with_pattern_options(jsonschema::PatternOptions::regex()).build(schema);
+            // Patterns that look around are common in schemas of other people; the fewer steps they may take, the better.
+            let patterns = || jsonschema::PatternOptions::fancy_regex().backtrack_limit(PATTERN_STEPS);
+            let built = linear.or_else(|_| jsonschema::options().with_pattern_options(patterns()).build(schema));
+            built.map_err(|error| error.to_string())
         });
         compiled.as_ref().map_err(String::as_str)
     }
 }
+
+/// Steps that a pattern which looks around may take; one that takes more does not match.
+const PATTERN_STEPS: usize = 100_000;
 
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -42,7 +42,6 @@ pub struct Task {
     scratch: Arc<Scratch>,
     approved: Mutex<HashSet<Vec<u8>>>,
     result_names: Mutex<HashSet<String>>,
-    stored_outside: AtomicBool,
     turn: AtomicU64,
     repetition: Mutex<guardrails::Turn>,
     invalid: Invalid,
@@ -64,7 +63,6 @@ impl Task {
             scratch: Arc::default(),
             approved: Mutex::default(),
             result_names: Mutex::default(),
-            stored_outside: AtomicBool::new(false),
             turn: AtomicU64::new(0),
             repetition: Mutex::default(),
             invalid: Invalid::default(),
@@ -124,16 +122,6 @@ impl Task {
         self.turn.load(Ordering::Relaxed)
     }
 
-    /// From now on there are stored results whose text came from outside.
-    pub(crate) fn has_stored_outside(&self) {
-        self.stored_outside.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether there are.
-    pub(crate) fn stores_outside(&self) -> bool {
-        self.stored_outside.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn repetition(&self) -> MutexGuard<'_, guardrails::Turn> {
         self.repetition.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,16 +144,16 @@ impl Task {
         }
     }
 
-    /// A file name for the stored result of a call, used for no other result of this task. `suffix` is its end.
-    pub(crate) fn result_name(&self, call_id: &str, suffix: &str) -> String {
+    /// A file name for the stored result of a call, used for no other result of this task.
+    pub(crate) fn result_name(&self, call_id: &str) -> String {
         let fits = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let base: String = call_id.chars().map(fits).take(80).collect();
         let mut used = self.result_names.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut name = format!("{base}{suffix}");
+        let mut name = format!("{base}.txt");
         let mut n = 1;
         while !used.insert(name.clone()) {
             n += 1;
-            name = format!("{base}-{n}{suffix}");
+            name = format!("{base}-{n}.txt");
         }
         name
     }

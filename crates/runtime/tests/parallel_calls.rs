@@ -388,3 +388,58 @@ async fn a_person_is_asked_in_the_order_of_the_calls_although_they_run_side_by_s
         assert_eq!(statuses, [Status::Refused, Status::Ok, Status::Refused]);
     }
 }
+
+#[tokio::test]
+async fn a_call_that_waited_looks_again_at_what_it_touches_because_the_session_may_have_moved() {
+    let log = Log::default();
+    let relative = |name: &str, effect: Effect| {
+        let log = Arc::clone(&log);
+        let tool = FakeTool::new(name).effect(effect).parallel(true);
+        let tool = tool.touching(move |arguments, cx| {
+            let path = cx.resolve(arguments["path"].as_str().unwrap());
+            if effect == Effect::Write { Touches::writing(path) } else { Touches::reading(path) }
+        });
+        Arc::new(tool.run_async(move |arguments, _| {
+            let log = Arc::clone(&log);
+            async move {
+                let n = usize::try_from(arguments["n"].as_u64().unwrap()).unwrap();
+                log.lock().unwrap().push((n, true));
+                give_way().await;
+                log.lock().unwrap().push((n, false));
+                Ok(json!({}).into())
+            }
+        }))
+    };
+    let (save, look) = (relative("save", Effect::Write), relative("look", Effect::Read));
+    let place: Arc<Mutex<Option<Arc<FakeEnvironment>>>> = Arc::default();
+    let there = Arc::clone(&place);
+    let cd = FakeTool::new("cd").effect(Effect::Execute).touching(|_, _| Touches::executing("cd sub"));
+    let cd = Arc::new(cd.run_async(move |_, _| {
+        let there = Arc::clone(&there);
+        async move {
+            give_way().await;
+            there.lock().unwrap().as_ref().unwrap().change_directory("/project/sub");
+            Ok(json!({}).into())
+        }
+    }));
+    let setting = Setting::new([&cd, &save, &look]).allowing_all();
+    *place.lock().unwrap() = Some(Arc::clone(&setting.environment));
+    let calls = [
+        called("0", "cd", &json!({})),
+        called("1", "save", &json!({ "n": 1, "path": "x" })),
+        called("2", "look", &json!({ "n": 2, "path": "/project/sub/x" })),
+    ];
+    setting.call_all(&calls).await;
+    let log = log.lock().unwrap();
+    assert!(ended_before(&log, 1, 2), "{log:?}");
+}
+
+#[tokio::test]
+async fn a_thousand_calls_in_one_turn_are_answered_and_most_of_them_are_not_run() {
+    let look = Arc::new(read("look"));
+    let setting = Setting::new([&look]);
+    let calls: Vec<ToolCall> = (0..1_000).map(|n| called(&n.to_string(), "look", &json!({}))).collect();
+    let reports = setting.call_all(&calls).await;
+    assert_eq!(look.calls().len(), 128);
+    assert!(reports[128..].iter().all(|report| report.status == Status::NotStarted));
+}

@@ -189,6 +189,24 @@ fn a_built_in_that_comes_late_takes_its_name_back_unless_the_holder_has_a_grant(
 }
 
 #[test]
+fn three_owners_of_one_name_settle_it_the_same_way_in_whatever_order_they_come() {
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let registry = Registry::new();
+        let owners = [
+            registry.owner(OwnerKind::BuiltIn, "built-in", false),
+            registry.owner(OwnerKind::Plugin, "granted", true),
+            registry.owner(OwnerKind::Mcp, "ungranted", false),
+        ];
+        for who in order {
+            let _ = registry.offer(&owners[who], vec![tool("x", "t")]);
+        }
+        assert_eq!(owner_of(&registry, "x"), "plugin granted", "{order:?}");
+        registry.withdraw(&owners[1]);
+        assert_eq!(owner_of(&registry, "x"), "built-in", "{order:?}");
+    }
+}
+
+#[test]
 fn an_owner_is_a_handle_and_not_a_name() {
     let (registry, _built_in) = with_terminal();
     // Somebody who calls itself like the built-ins is still somebody else, and so is a namesake.

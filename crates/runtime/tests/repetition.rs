@@ -7,11 +7,12 @@ mod setting;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use hermes_core::{Answer, Approval, Effect, StopTurn, ToolError, Touches};
-use hermes_runtime::{CallReport, Guardrails, Status};
+use hermes_core::{Answer, Approval, Effect, HookDecision, JsonMap, StopTurn, ToolError, Touches};
+use hermes_runtime::{CallReport, Guardrails, Hooks, Status};
 use hermes_testkit::{FakeTool, ScriptedPerson};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use setting::hooks::Gate;
 use setting::{Setting, answer};
 
 fn braked<'a>(tools: impl IntoIterator<Item = &'a Arc<FakeTool>>) -> Setting {
@@ -84,10 +85,50 @@ async fn running_the_tests_after_every_edit_is_no_loop_and_going_back_and_forth_
     // Two edits that undo one another, for ever.
     let setting = braked([&test, &edit]);
     let mut stopped = false;
-    for n in 0..20 {
+    for n in 0..60 {
         stopped |= setting.call("edit", json!({ "n": n % 2 })).await.status == Status::Repeated;
     }
     assert!(stopped);
+}
+
+#[tokio::test]
+async fn tests_that_stay_red_while_the_code_changes_are_no_loop() {
+    let test = failing("test");
+    let edit = Arc::new(FakeTool::new("edit").effect(Effect::Write).touching(|_, _| Touches::writing("/project/a")));
+    let setting = braked([&test, &edit]);
+    for n in 0..20 {
+        setting.call("edit", json!({ "n": n })).await;
+        let report = setting.call("test", json!({})).await;
+        assert_eq!((report.status, hint(&report), report.stop.clone()), (Status::Error, None, None), "{n}");
+    }
+}
+
+#[tokio::test]
+async fn pressing_a_key_ten_times_is_honest_and_a_hundred_times_is_not() {
+    let press = Arc::new(FakeTool::new("press").effect(Effect::Execute));
+    let setting = braked([&press]);
+    let mut statuses = Vec::new();
+    for _ in 0..100 {
+        statuses.push(setting.call("press", json!({ "key": "Tab" })).await.status);
+    }
+    assert!(statuses[..10].iter().all(|status| *status == Status::Ok));
+    assert_eq!(statuses[99], Status::Repeated);
+}
+
+#[tokio::test]
+async fn a_hook_that_rewrites_does_not_hide_a_repetition() {
+    let look = Arc::new(FakeTool::new("look").effect(Effect::Read));
+    let gate = Gate::new("sign", |arguments: JsonMap| {
+        let mut arguments = arguments;
+        arguments.insert("signed".into(), json!(true));
+        std::future::ready(Ok(HookDecision::Rewrite(arguments)))
+    });
+    let setting = braked([&look]).with_hooks(Hooks { pre: vec![Arc::new(gate)], ..Hooks::default() });
+    let mut statuses = Vec::new();
+    for _ in 0..6 {
+        statuses.push(setting.call("look", json!({ "at": "a" })).await.status);
+    }
+    assert_eq!((look.calls().len(), statuses[5]), (5, Status::Repeated));
 }
 
 #[tokio::test]

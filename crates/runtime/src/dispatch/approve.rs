@@ -24,6 +24,10 @@ impl Step for Approve {
         Phase::Before
     }
 
+    fn ends_by_itself(&self) -> bool {
+        true
+    }
+
     async fn apply(&self, call: &mut Call<'_>) {
         judge_and_ask(call).await;
         if let Some((board, index)) = call.place {
@@ -44,13 +48,17 @@ async fn judge_and_ask(call: &mut Call<'_>) {
     };
     let verdict = if stated == Touches::nothing() {
         // There is no path to follow, so nobody has to wait for the disk.
-        judged(&stated, task.root(), &task.environment.cwd(), &[])
+        let verdict = judged(&stated, task.root(), &task.environment.cwd(), &[]);
+        call.touches = Some(stated.clone());
+        verdict
     } else {
         match resolved(task, &stated).await {
             Ok((touches, root, cwd, scratch)) => {
                 facts = where_links_lead(&stated, &touches);
                 facts.extend(what_is_there(task, &touches.writes).await);
-                judged(&touches, &root, &cwd, &[scratch])
+                let verdict = judged(&touches, &root, &cwd, &[scratch]);
+                call.touches = Some(touches);
+                verdict
             }
             Err(why) => Verdict::Ask(Concern {
                 reason: format!("touches a path that cannot be resolved: {why}"),
@@ -66,14 +74,25 @@ async fn judge_and_ask(call: &mut Call<'_>) {
         Verdict::Ask(concern) => {
             let began = Instant::now();
             if let Some((board, index)) = call.place {
-                board.turn_to_ask(index).await;
+                tokio::select! {
+                    biased;
+                    () = call.no_more.cancelled() => {}
+                    () = board.turn_to_ask(index) => {}
+                }
             }
-            let refusal = decide(call, &stated, facts, concern).await;
+            let refusal = if call.no_more.is_cancelled() { None } else { decide(call, &stated, facts, concern).await };
             call.waited += began.elapsed();
-            if call.scope.cancel.is_cancelled() {
+            if call.no_more.is_cancelled() {
                 return call.refuse(Status::NotStarted, stopped_before_it_began());
             }
-            refusal
+            // The answer may have taken a while, and is about what was shown.
+            match (refusal, &call.touches) {
+                (None, Some(shown)) if *shown != Touches::nothing() => match resolved(task, &stated).await {
+                    Ok((now, ..)) if now == *shown => None,
+                    _ => Some("a path in it leads elsewhere than when it was asked about; try again".into()),
+                },
+                (refusal, _) => refusal,
+            }
         }
     };
     if let Some(why) = refusal {
@@ -117,7 +136,7 @@ async fn decide(call: &Call<'_>, stated: &Touches, facts: Vec<String>, concern: 
         explain: facts.into_iter().chain(note).chain(stated.explain.iter().cloned()).collect(),
         scope: scope.words,
     };
-    match asker.ask(question, call.scope.cancel).await {
+    match asker.ask(question, call.no_more).await {
         Answer::Approval(Approval::Once) => None,
         Answer::Approval(Approval::Session) => {
             if named {

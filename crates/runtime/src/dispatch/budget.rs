@@ -93,12 +93,9 @@ pub(super) async fn fit_turn(reports: &mut [CallReport], task: &Task) {
         let report = &mut reports[longest];
         let body = report.body.unfenced.take().unwrap_or_else(|| std::mem::take(&mut report.text));
         let why = format!("The results of this turn have {total} characters, more than the {most} that fit.");
-        let readable = Readable { text: body, what: "It is".into(), beside: String::new() };
-        let preview = stored(readable, &why, &report.id, report.body.origin.is_some(), task).await;
-        report.text = match &report.body.origin {
-            Some(origin) => fence::fenced(&preview, origin),
-            None => preview,
-        };
+        let content = serde_json::from_str(&body).map_or(Content::Text(body), Content::Json);
+        let preview = stored(readable(&content), &why, &report.id, report.body.origin.is_some(), task).await;
+        report.text = fence::finished(preview, report.body.origin.as_deref(), report.body.hint.as_deref());
         report.body.is_stored = true;
         let now = report.text.chars().count();
         total = total - lengths[longest] + now;
@@ -110,20 +107,16 @@ pub(super) async fn fit_turn(reports: &mut [CallReport], task: &Task) {
 async fn stored(readable: Readable, why: &str, call_id: &str, from_outside: bool, task: &Task) -> String {
     let Readable { text, what, beside } = readable;
     let (text, broken) = with_short_lines(&text);
-    let suffix = if from_outside { fence::OUTSIDE } else { ".txt" };
-    let path = task.environment.scratch().join("results").join(task.result_name(call_id, suffix));
+    let results = task.environment.scratch().join("results");
+    let folder = if from_outside { fence::folder(task) } else { results };
+    let path = folder.join(task.result_name(call_id));
     let place = match task.environment.write(&path, text.as_bytes()).await {
-        Ok(_) => {
-            if from_outside {
-                task.has_stored_outside();
-            }
-            format!(
-                "{what} stored in {} ({} lines{}). Read it with read_file, offset and limit.",
-                path.display(),
-                text.lines().count(),
-                if broken { format!("; lines over {LONGEST_LINE} characters are broken") } else { String::new() }
-            )
-        }
+        Ok(_) => format!(
+            "{what} stored in {} ({} lines{}). Read it with read_file, offset and limit.",
+            path.display(),
+            text.lines().count(),
+            if broken { format!("; lines over {LONGEST_LINE} characters are broken") } else { String::new() }
+        ),
         Err(error) => format!("The rest is lost: it could not be stored ({error}). Ask for less at a time."),
     };
     let (head, tail) = preview(&text);

@@ -4,11 +4,15 @@
 //! call goes on.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::FutureExt as _;
 
 use super::{Call, Phase, Step};
+
+/// A copy that takes longer is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Checkpoint;
@@ -26,8 +30,11 @@ impl Step for Checkpoint {
         if touches.writes.is_empty() && touches.command.is_none() {
             return;
         }
-        let kept = checkpointer.before(call.for_hooks(&entry), &touches.writes, &cx);
-        let kept = AssertUnwindSafe(kept).catch_unwind().await.unwrap_or_else(|_| Err("it crashed".into()));
+        let kept = AssertUnwindSafe(checkpointer.before(call.for_hooks(entry), &touches.writes, &cx)).catch_unwind();
+        let kept = match tokio::time::timeout(PATIENCE, kept).await {
+            Ok(kept) => kept.unwrap_or_else(|_| Err("it crashed".into())),
+            Err(_elapsed) => Err(format!("it took longer than {} s", PATIENCE.as_secs())),
+        };
         if let Err(why) = kept {
             call.warn(&format!("there will be no undo for this call: {why}"));
         }

@@ -10,6 +10,7 @@ use hermes_core::Effect;
 
 use super::{Call, Phase, Status, Step, stopped_before_it_began};
 use crate::parallel::Footprint;
+use crate::registry::Entry;
 
 #[derive(Debug)]
 pub(super) struct Claim;
@@ -42,9 +43,26 @@ pub(super) async fn again(call: &mut Call<'_>) {
 
 async fn wait(call: &mut Call<'_>) {
     let (Some((board, index)), Some(entry)) = (call.place, call.entry) else { return };
-    let task = call.scope.task;
-    let spec = entry.tool.spec();
-    let footprint = match spec.effect {
+    let mut claimed = footprint(call, entry).await;
+    loop {
+        tokio::select! {
+            biased;
+            () = call.no_more.cancelled() => return call.refuse(Status::NotStarted, stopped_before_it_began()),
+            () = board.claim(index, claimed.clone()) => {}
+        }
+        // Whoever ran meanwhile may have moved the session elsewhere, or led a link elsewhere. Nobody in the way can move
+        // anything now, so the second look is true.
+        let now = footprint(call, entry).await;
+        if now == claimed {
+            return;
+        }
+        claimed = now;
+    }
+}
+
+async fn footprint(call: &Call<'_>, entry: &Entry) -> Footprint {
+    let (task, spec) = (call.scope.task, entry.tool.spec());
+    match spec.effect {
         Effect::None | Effect::Read | Effect::Network | Effect::Write if spec.parallel => {
             let touches = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
             match Footprint::of(&touches, &*task.environment).await {
@@ -56,10 +74,5 @@ async fn wait(call: &mut Call<'_>) {
         }
         // What runs programs reaches whatever they reach, and a person answers one question at a time.
         _ => Footprint::Anything,
-    };
-    tokio::select! {
-        biased;
-        () = call.no_more.cancelled() => call.refuse(Status::NotStarted, stopped_before_it_began()),
-        () = board.claim(index, footprint) => {}
     }
 }

@@ -1,11 +1,12 @@
 //! Step: where an editor drives the task, its user sees every change of a file before it is made.
 //!
 //! Every file of a call is shown, with its text before and after. A change that cannot be shown is not made.
+//! What a command does to files is not known before it runs: that is for the judge, and not shown here.
 
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use hermes_core::ToolError;
+use hermes_core::{Effect, ToolError};
 
 use super::{Call, Phase, Status, Step};
 
@@ -24,7 +25,8 @@ impl Step for Edits {
     async fn apply(&self, call: &mut Call<'_>) {
         let (Some(entry), Some(reviewer)) = (call.entry, &call.scope.task.reviewer) else { return };
         let cx = call.scope.task.context(&call.request.id, call.scope.cancel);
-        if entry.tool.touches(&call.arguments, &cx).writes.is_empty() {
+        let writes = entry.tool.touches(&call.arguments, &cx).writes;
+        if writes.is_empty() && entry.tool.spec().effect != Effect::Write {
             return;
         }
         let began = Instant::now();

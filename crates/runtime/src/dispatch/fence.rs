@@ -1,20 +1,19 @@
 //! Step: text that somebody outside wrote is marked as data, and a hint of ours is put behind it.
 //!
 //! Whether a text is foreign is known from where it came, never from what it says. The fence carries a number that its
-//! author could not know, and the word of the fence is made harmless inside, so the text cannot end it. A stored result
-//! remembers where it came from in its file name: whoever reads the file later gets the fence again.
+//! author could not know, and the word of the fence is made harmless inside, so the text cannot end it. Foreign results
+//! are stored in a folder of their own: whoever reads there later gets the fence again. (A copy that a command makes
+//! elsewhere is that command's doing, and not known here.)
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::path::Path;
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use hermes_core::Touches;
 
-use super::{Call, Phase, Status, Step};
+use super::{Call, Phase, Step};
+use crate::registry::OwnerKind;
 use crate::task::Task;
-
-/// How the file of a stored result ends whose text came from outside.
-pub(super) const OUTSIDE: &str = ".outside.txt";
 
 const WORD: &str = "untrusted_tool_result";
 
@@ -28,50 +27,72 @@ impl Step for Fence {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        if let Some(origin) = origin(call) {
-            if !call.text.is_empty() {
-                let fenced = fenced(&call.text, &origin);
-                call.body.unfenced = Some(std::mem::replace(&mut call.text, fenced));
-            }
-            call.body.origin = Some(origin);
+        let origin = origin(call).filter(|_| !call.text.is_empty());
+        let hint = call.hint.take();
+        if origin.is_some() || hint.is_some() {
+            let bare = std::mem::take(&mut call.text);
+            call.text = finished(bare.clone(), origin.as_deref(), hint.as_deref());
+            call.body.unfenced = Some(bare);
         }
-        if let Some(hint) = call.hint.take() {
-            call.text += "\n\n";
-            call.text += &hint;
-        }
+        call.body.origin = origin;
+        call.body.hint = hint;
     }
 }
 
-/// Who wrote the answer of the call, if that was somebody outside. Only a tool that ran can have one.
+/// A text as the model reads it: between marks if somebody outside wrote it, and with our hint behind it.
+pub(super) fn finished(text: String, origin: Option<&str>, hint: Option<&str>) -> String {
+    let text = match origin {
+        Some(origin) => fenced(&text, origin),
+        None => text,
+    };
+    match hint {
+        Some(hint) => format!("{text}\n\n{hint}"),
+        None => text,
+    }
+}
+
+/// Who wrote the answer of the call, if that was somebody outside. Only words of a tool can come from there.
 pub(super) fn origin(call: &Call<'_>) -> Option<String> {
-    let (outcome, entry) = (call.outcome.as_ref()?, call.entry.as_ref()?);
-    if !matches!(outcome.status, Status::Ok | Status::Error) {
+    let (outcome, entry) = (call.outcome.as_ref()?, call.entry?);
+    if !outcome.from_tool {
         return None;
     }
     let spec = entry.tool.spec();
     let said = outcome.output.origin.clone();
-    said.or_else(|| spec.outside.then(|| spec.name.to_string())).or_else(|| {
+    // A server is somebody else, whatever its tools say about themselves.
+    let is_outside = spec.outside || entry.owner.kind == OwnerKind::Mcp;
+    said.or_else(|| is_outside.then(|| spec.name.to_string())).or_else(|| {
         let task = call.scope.task;
-        if !task.stores_outside() {
-            return None;
-        }
-        let touches = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+        let stated = || entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+        let touches = call.touches.clone().unwrap_or_else(stated);
         reads_outside(&touches, task).then(|| "a stored result from outside".to_owned())
     })
 }
 
-/// Whether one of the files that were read is a stored result from outside.
+/// Where results are stored whose text came from outside.
+pub(super) fn folder(task: &Task) -> PathBuf {
+    task.environment.scratch().join("results").join("outside")
+}
+
+/// Whether a call may read one of them: by its path (links were followed), by a folder it is in, or by a command that
+/// runs among the session's own files or speaks of them.
 fn reads_outside(touches: &Touches, task: &Task) -> bool {
-    let folder = task.environment.scratch();
-    let is_one = |path: &Path| {
-        path.starts_with(folder) && path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(OUTSIDE))
-    };
-    let in_command = touches.command.as_ref().is_some_and(|command| command.contains(OUTSIDE));
-    in_command || touches.reads.iter().any(|path| is_one(path) || folder.starts_with(path))
+    if touches.reads.is_empty() && touches.command.is_none() {
+        return false;
+    }
+    let folder = folder(task);
+    let meets = |path: &PathBuf| path.starts_with(&folder) || folder.starts_with(path);
+    let scratch = task.environment.scratch();
+    let commands = touches.command.as_ref().is_some_and(|command| {
+        let cwd = task.environment.cwd();
+        let runs_in = touches.runs_in.as_deref().unwrap_or(&cwd);
+        runs_in.starts_with(scratch) || command.contains(&*scratch.to_string_lossy())
+    });
+    commands || touches.reads.iter().any(meets)
 }
 
 /// `text` between marks that only this program can have made.
-pub(super) fn fenced(text: &str, origin: &str) -> String {
+fn fenced(text: &str, origin: &str) -> String {
     // Keys of a hasher are random for each process and differ for each use, which is all a mark needs.
     let nonce = RandomState::new().hash_one(text.len());
     let source: String =

@@ -23,7 +23,10 @@ impl Step for Guardrail {
 
     async fn apply(&self, call: &mut Call<'_>) {
         let Some(rails) = &call.scope.task.guardrails else { return };
-        let said = call.scope.task.repetition().before(rails, &signature(call));
+        // What is counted is the call as the model made it, whatever a hook makes of it later.
+        let signature = signature(call);
+        let said = call.scope.task.repetition().before(rails, &signature);
+        call.signature = Some(signature);
         if let Some(says) = said {
             block(call, &says);
         }
@@ -47,7 +50,8 @@ impl Step for Repetition {
             }
             Status::Repeated | Status::NotStarted | Status::Interrupted => Ending::Other,
         };
-        let said = task.repetition().after(rails, signature(call), ending, &call.text);
+        let signature = call.signature.take().unwrap_or_else(|| signature(call));
+        let said = task.repetition().after(rails, signature, ending, &call.text);
         match said {
             Some(says) if ending == Ending::NeverRan => {
                 block(call, &says);
@@ -64,7 +68,7 @@ impl Step for Repetition {
 }
 
 fn signature(call: &Call<'_>) -> Signature {
-    match &call.entry {
+    match call.entry {
         Some(entry) => Signature::new(entry.tool.spec().name.as_str(), &call.arguments),
         None => Signature::of_text(&call.request.name, &call.request.arguments.to_text()),
     }

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use futures::FutureExt as _;
 use hermes_core::{ApprovalScope, Concern, HookDecision, HookFacts, JsonMap, OnError, ToolError};
 
+use super::sanitise::cleaned;
 use super::{Call, Phase, Status, Step, claim, coerce, validate};
 
 #[derive(Debug)]
@@ -23,42 +24,83 @@ impl Step for PreHooks {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
-        let Some(entry) = call.entry else { return };
-        let hooks = call.hooks;
-        for hook in &hooks.pre {
-            let facts = hook.facts();
-            let began = Instant::now();
-            let decided = within(facts, hook.decide(call.for_hooks(&entry))).await;
-            match decided {
-                Ok(HookDecision::Allow) => {}
-                Ok(HookDecision::Block(why)) => {
-                    let why = if why.trim().is_empty() { "it gave no reason" } else { why.trim() };
-                    call.block(&format!("{} does not allow it: {why}", facts.name));
-                }
-                Ok(HookDecision::Rewrite(arguments)) => {
-                    call.take_arguments(facts, arguments);
-                    if call.outcome.is_none() {
-                        claim::again(call).await;
-                    }
-                }
-                Ok(HookDecision::Ask { reason, key }) => {
-                    let key =
-                        if key.is_empty() { Vec::new() } else { format!("hook:{}:{key}", facts.name).into_bytes() };
-                    let words = if key.is_empty() { "nothing more than this once".into() } else { reason.clone() };
-                    call.asks.push(Concern {
-                        reason,
-                        note: Some(format!("{} asks", facts.name)),
-                        scope: ApprovalScope { key, words },
-                    });
-                }
-                Err(why) => call.hook_failed(facts, &why),
-            }
-            // A hook may ask a person by itself; that is not the tool's time.
-            call.waited += began.elapsed();
-            if call.outcome.is_some() {
+        for _ in 0..MOST_ROUNDS {
+            call.asks.clear();
+            if !ask_all(call).await {
                 return;
             }
         }
+        call.block("its hooks keep changing its arguments and do not come to an end");
+    }
+}
+
+/// A rewrite begins a new round, because nobody may let something through that they have not seen.
+const MOST_ROUNDS: usize = 4;
+
+/// Asks every hook about the call as it is now. Answers whether one of them changed it, so that all have to look again.
+async fn ask_all(call: &mut Call<'_>) -> bool {
+    let Some(entry) = call.entry else { return false };
+    let hooks = call.hooks;
+    for hook in &hooks.pre {
+        let facts = hook.facts();
+        let began = Instant::now();
+        let decided = within(facts, hook.decide(call.for_hooks(entry))).await;
+        // A hook may ask a person by itself; that is not the tool's time.
+        call.waited += began.elapsed();
+        match decided {
+            Ok(HookDecision::Allow) => {}
+            Ok(HookDecision::Block(why)) => {
+                let why = if why.trim().is_empty() { "it gave no reason".to_owned() } else { cleaned(why.trim()) };
+                call.block(&format!("{} does not allow it: {why}", facts.name));
+                return false;
+            }
+            Ok(HookDecision::Rewrite(arguments)) => {
+                let before = call.arguments.clone();
+                call.take_arguments(facts, arguments);
+                if call.outcome.is_some() {
+                    return false;
+                }
+                if call.arguments != before {
+                    claim::again(call).await;
+                    return call.outcome.is_none();
+                }
+            }
+            Ok(HookDecision::Ask { reason, key }) => {
+                let words = if key.is_empty() { "nothing more than this once".into() } else { reason.clone() };
+                let key = if key.is_empty() { Vec::new() } else { approval_key(&facts.name, &key) };
+                let note = Some(format!("{} asks", facts.name));
+                call.asks.push(Concern { reason, note, scope: ApprovalScope { key, words } });
+            }
+            Err(why) => {
+                call.hook_failed(facts, &why);
+                if call.outcome.is_some() {
+                    return false;
+                }
+            }
+        }
+    }
+    false
+}
+
+/// What a hook's yes covers, told from the judge's and from every other hook's.
+fn approval_key(hook: &str, key: &str) -> Vec<u8> {
+    [&b"hook"[..], &hook.len().to_le_bytes(), hook.as_bytes(), key.as_bytes()].concat()
+}
+
+/// The same after the tool: once the turn was stopped, nobody waits long for a hook.
+pub(super) async fn within_after<T>(
+    call: &Call<'_>,
+    facts: &HookFacts,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    let stopped = async {
+        call.scope.cancel.cancelled().await;
+        tokio::time::sleep(super::run::PATIENCE).await;
+    };
+    tokio::select! {
+        biased;
+        said = within(facts, work) => said,
+        () = stopped => Err("the turn was stopped".into()),
     }
 }
 
@@ -79,6 +121,7 @@ impl Call<'_> {
 
     /// A deciding hook did not decide.
     pub(super) fn hook_failed(&mut self, facts: &HookFacts, why: &str) {
+        let why = cleaned(why);
         match facts.on_error {
             OnError::Block => {
                 self.block(&format!(
@@ -94,10 +137,12 @@ impl Call<'_> {
     pub(super) fn take_arguments(&mut self, whom: &HookFacts, mut arguments: JsonMap) {
         let Some(entry) = self.entry else { return };
         let changes = coerce::arguments(&mut arguments, &entry.tool.spec().parameters);
-        if let Some(error) = validate::error(&entry, &mut arguments) {
+        if let Some(error) = validate::error(entry, &mut arguments) {
             return self.hook_failed(whom, &format!("it made the arguments invalid: {error}"));
         }
-        self.changes.extend(changes);
-        self.arguments = arguments;
+        if arguments != self.arguments {
+            self.changes.extend(changes);
+            self.arguments = arguments;
+        }
     }
 }

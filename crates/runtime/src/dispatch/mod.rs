@@ -38,7 +38,7 @@ use async_trait::async_trait;
 use futures::FutureExt as _;
 use futures::future::join_all;
 use hermes_core::{
-    CancellationToken, Concern, HookCall, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolOutput, ToolSpec,
+    CancellationToken, Concern, HookCall, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolOutput, ToolSpec, Touches,
 };
 
 pub use self::budget::Budget;
@@ -46,6 +46,7 @@ pub use self::coerce::{Change, arguments as coerce};
 use self::report::Body;
 pub use self::report::{ApprovalMode, CallReport, Hooks, Observer, Scope, Silent, Status};
 pub use self::sanitise::clean_error;
+use crate::guardrails::Signature;
 use crate::parallel::{Board, MOST_AT_ONCE};
 use crate::registry::{Entry, Registry, Snapshot};
 
@@ -79,6 +80,11 @@ pub const CHAIN: &[&dyn Step] = &[
 pub trait Step: Send + Sync + fmt::Debug {
     /// On which side of the tool it stands.
     fn phase(&self) -> Phase;
+
+    /// Whether it looks at the stop of the turn itself; any other step before the tool is dropped when the turn stops.
+    fn ends_by_itself(&self) -> bool {
+        false
+    }
 
     /// Looks at the call, changes it, or answers it by setting its outcome.
     async fn apply(&self, call: &mut Call<'_>);
@@ -120,6 +126,10 @@ pub struct Call<'a> {
     pub(crate) changes: Vec<Change>,
     /// Why a hook wants a person to decide.
     pub(crate) asks: Vec<Concern>,
+    /// The call as the brakes count it.
+    pub(crate) signature: Option<Signature>,
+    /// What it touches, through links, once somebody has looked.
+    pub(crate) touches: Option<Touches>,
     /// The answer, once there is one.
     pub(crate) outcome: Option<Outcome>,
     /// What went wrong, before it was cleaned for the model.
@@ -137,6 +147,8 @@ pub(crate) struct Outcome {
     pub(crate) status: Status,
     pub(crate) output: ToolOutput,
     pub(crate) stop: Option<StopTurn>,
+    /// The words are the tool's own, not ours about it.
+    pub(crate) from_tool: bool,
 }
 
 /// Takes calls through the chain.
@@ -190,12 +202,15 @@ impl Dispatcher {
             budget::fit_turn(&mut reports, scope.task).await;
             return reports;
         }
-        let board = Board::new(requests.len(), MOST_AT_ONCE);
+        let board = Board::new(requests.len().min(MOST_CALLS), MOST_AT_ONCE);
         // Ends the turn for the calls that wait, and leaves alone those that run.
         let no_more = scope.cancel.child_token();
         let calls = requests.iter().enumerate().map(|(index, request)| {
             let (board, no_more) = (&board, &no_more);
             async move {
+                if index >= MOST_CALLS {
+                    return too_many(request, scope);
+                }
                 let report = self.call_at(request, scope, Some((board, index)), no_more).await;
                 if report.stop.is_some() {
                     no_more.cancel();
@@ -233,6 +248,8 @@ impl Dispatcher {
             arguments: JsonMap::new(),
             changes: Vec::new(),
             asks: Vec::new(),
+            signature: None,
+            touches: None,
             outcome: None,
             raw_error: None,
             text: String::new(),
@@ -240,23 +257,56 @@ impl Dispatcher {
             body: Body::default(),
         };
         for step in CHAIN {
-            if step.phase() == Phase::Before {
-                if call.outcome.is_some() {
-                    continue;
+            let applied = match step.phase() {
+                Phase::Before if call.outcome.is_some() => continue,
+                // Until the tool runs there is nothing that a stop would have to wait for.
+                Phase::Before if !step.ends_by_itself() => {
+                    let stopped = tokio::select! {
+                        biased;
+                        () = no_more.cancelled() => None,
+                        applied = AssertUnwindSafe(step.apply(&mut call)).catch_unwind() => Some(applied),
+                    };
+                    let Some(applied) = stopped else {
+                        call.refuse(Status::NotStarted, stopped_before_it_began());
+                        continue;
+                    };
+                    applied
                 }
-                if no_more.is_cancelled() {
-                    call.refuse(Status::NotStarted, stopped_before_it_began());
-                    continue;
-                }
-            }
-            if let Err(panic) = AssertUnwindSafe(step.apply(&mut call)).catch_unwind().await {
-                call.failed_inside(&*panic);
+                Phase::Before | Phase::After => AssertUnwindSafe(step.apply(&mut call)).catch_unwind().await,
+            };
+            if let Err(panic) = applied {
+                call.failed_inside(*step, &*panic);
             }
         }
         let report = call.into_report();
         scope.observer.finished(&report);
         report
     }
+}
+
+/// More calls than this in one turn are a fault of the model, and each of them is compared with all others.
+const MOST_CALLS: usize = 128;
+
+fn too_many(request: &ToolCall, scope: &Scope<'_>) -> CallReport {
+    let why = format!("not run: more than {MOST_CALLS} calls in one turn; make the rest in the next one");
+    scope.observer.started(request);
+    let report = CallReport {
+        id: request.id.clone(),
+        name: request.name.clone(),
+        status: Status::NotStarted,
+        changes: Vec::new(),
+        text: normalise::text_of(&ToolOutput::json(ToolError::tell(&why).into()).content),
+        attachments: Vec::new(),
+        headline: String::new(),
+        summary: why,
+        detail: Vec::new(),
+        emoji: String::new(),
+        elapsed: Duration::ZERO,
+        stop: None,
+        body: Body::default(),
+    };
+    scope.observer.finished(&report);
+    report
 }
 
 fn stopped_before_it_began() -> ToolError {
@@ -275,20 +325,24 @@ impl Call<'_> {
     pub(crate) fn refuse(&mut self, status: Status, error: ToolError) {
         let summary = error.to_string();
         let output = ToolOutput::json(error.into()).with_summary(summary);
-        self.outcome = Some(Outcome { status, output, stop: None });
+        self.outcome = Some(Outcome { status, output, stop: None, from_tool: false });
     }
 
-    /// Tools and hooks are other people's code: a panic in one is an error of this call and of nothing else.
-    fn failed_inside(&mut self, panic: &(dyn std::any::Any + Send)) {
-        let name = self.spec().map_or_else(|| "the runtime".into(), |spec| spec.name.to_string());
-        let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
-        let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        self.raw_error = Some(said);
-        let error = ToolError::tell(format!("{name} failed inside; this is a bug in it, not in the call"));
-        self.refuse(Status::Error, error);
+    /// What is asked on the way is other people's code: a panic in it is an error of this call and of nothing else.
+    fn failed_inside(&mut self, step: &dyn Step, panic: &(dyn std::any::Any + Send)) {
+        self.crashed(&format!("the step {step:?} of this call"), panic);
         // In a step of the way back nothing else would write the text any more.
         self.text =
             self.outcome.as_ref().map(|outcome| normalise::text_of(&outcome.output.content)).unwrap_or_default();
+    }
+
+    /// Answers the call with the crash of `what`. What it said goes to those who watch, and cleaned to the model.
+    pub(crate) fn crashed(&mut self, what: &str, panic: &(dyn std::any::Any + Send)) {
+        let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
+        let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        self.raw_error = Some(said);
+        let error = ToolError::tell(format!("{what} failed inside; this is a bug in it, not in the call"));
+        self.refuse(Status::Error, error);
     }
 
     pub(crate) fn spec(&self) -> Option<&ToolSpec> {
@@ -324,11 +378,16 @@ impl Call<'_> {
         let name = self.tool_name().to_owned();
         let emoji = self.spec().map(|spec| spec.emoji.clone()).unwrap_or_default();
         let headline = self.entry.as_ref().map(|entry| headline(entry, &self.arguments)).unwrap_or_default();
+        let headline = match &self.hooks.redactor {
+            Some(redactor) => redactor.redact(&headline).into_owned(),
+            None => headline,
+        };
         // Every path through the chain sets an outcome; a chain without a tool step would be the only exception.
         let outcome = self.outcome.unwrap_or_else(|| Outcome {
             status: Status::Error,
             output: ToolOutput::text(""),
             stop: Some(StopTurn::Broken("the chain of steps ended without an answer".into())),
+            from_tool: false,
         });
         CallReport {
             id: self.request.id.clone(),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use hermes_core::HookResult;
 
-use super::hooks::within;
+use super::hooks::within_after;
 use super::{Call, Phase, Step};
 
 #[derive(Debug)]
@@ -25,7 +25,8 @@ impl Step for Record {
             return;
         }
         let Some(result) = call.result_for_hooks() else { return };
-        let told = call.hooks.post.iter().map(|hook| within(hook.facts(), hook.finished(result)));
+        let call = &*call;
+        let told = call.hooks.post.iter().map(|hook| within_after(call, hook.facts(), hook.finished(result)));
         let told = join_all(told).await;
         for (hook, told) in call.hooks.post.iter().zip(told) {
             if let Err(why) = told {

@@ -27,6 +27,10 @@ impl Step for Redact {
         }
         output.summary.iter_mut().chain(&mut output.detail).for_each(|text| redact(text, &**redactor));
         call.text = text_of(&output.content);
+        for change in &mut call.changes {
+            redact_all(&mut change.from, &**redactor);
+            change.to.iter_mut().for_each(|to| redact_all(to, &**redactor));
+        }
     }
 }
 

@@ -92,13 +92,15 @@ pub struct CallReport {
     pub(crate) body: Body,
 }
 
-/// The text of a result before it was fenced.
+/// The text of a result before it was fenced and anything was put behind it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Body {
     /// `None`: the text itself.
     pub(crate) unfenced: Option<String>,
     /// Who wrote it, where that was somebody outside.
     pub(crate) origin: Option<String>,
+    /// What the model is told behind it.
+    pub(crate) hint: Option<String>,
     /// It is a preview already.
     pub(crate) is_stored: bool,
 }

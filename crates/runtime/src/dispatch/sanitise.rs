@@ -57,7 +57,7 @@ impl Step for Sanitise {
             Some(said) if !said.is_empty() => format!("{error}: {said}"),
             _ => error.clone(),
         };
-        if crash.is_some() || (outcome.status == Status::Error && !is_ours) {
+        if crash.is_some() || (outcome.from_tool && !is_ours) {
             *error = clean_error(&raw);
         }
         call.raw_error = Some(raw);
@@ -66,18 +66,17 @@ impl Step for Sanitise {
 
 /// `text` as an error that a model can be shown. Linear in its length.
 pub fn clean_error(text: &str) -> String {
+    format!("{PREFIX}{}", cleaned(text))
+}
+
+/// The same without the mark, for words of others inside a sentence of ours.
+pub(super) fn cleaned(text: &str) -> String {
     let kept = without_fences(&without_tags(text));
-    let mut out = String::with_capacity(PREFIX.len() + kept.len().min(4 * LONGEST));
-    out += PREFIX;
-    match kept.char_indices().nth(LONGEST) {
-        None => out += &kept,
-        Some(_) => {
-            let end = kept.char_indices().nth(LONGEST - 3).map_or(kept.len(), |(at, _)| at);
-            out += &kept[..end];
-            out += "...";
-        }
+    if kept.char_indices().nth(LONGEST).is_none() {
+        return kept;
     }
-    out
+    let end = kept.char_indices().nth(LONGEST - 3).map_or(kept.len(), |(at, _)| at);
+    format!("{}...", &kept[..end])
 }
 
 /// Without tags and CDATA sections.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use hermes_core::Content;
 
-use super::hooks::within;
+use super::hooks::within_after;
 use super::{Call, Phase, Step};
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl Step for Transform {
         let hooks = call.hooks;
         for hook in &hooks.transform {
             let Some(result) = call.result_for_hooks() else { return };
-            let transformed = within(hook.facts(), hook.transform(result)).await;
+            let transformed = within_after(call, hook.facts(), hook.transform(result)).await;
             match transformed {
                 Ok(Some(text)) => {
                     if let Some(outcome) = &mut call.outcome {
