@@ -102,6 +102,7 @@ impl Agent {
     pub fn new(setup: Setup) -> Result<Self, UnknownToolset> {
         let messages = vec![Message::System(setup.system_prompt.clone())];
         let shown = setup.definitions.current(&setup.wanted)?;
+        let setup = Setup { wanted: Self::from_now_on(&setup.wanted), ..setup };
         Ok(Self { setup, shown, messages, call_ids: HashSet::new(), usage: Usage::default() })
     }
 
@@ -129,14 +130,25 @@ impl Agent {
     pub fn want(&mut self, wanted: Wanted) -> Result<(), UnknownToolset> {
         let wanted = Arc::new(Wanted { without: self.setup.wanted.without.clone(), ..wanted });
         self.shown = self.setup.definitions.current(&wanted)?;
-        self.setup.wanted = wanted;
+        self.setup.wanted = Self::from_now_on(&wanted);
         Ok(())
     }
 
     /// Tools come and go between turns and never within one: a list that changes under the model costs its cache.
-    fn look_at_tools(&mut self) {
-        // A restriction that cannot be read any more allows nothing.
-        self.shown = self.setup.definitions.current(&self.setup.wanted).unwrap_or_default();
+    fn look_at_tools(&mut self, listener: &dyn Listener) {
+        self.shown = self.setup.definitions.current(&self.setup.wanted).unwrap_or_else(|error| {
+            // A restriction that cannot be read any more allows nothing, and says so.
+            let message = format!("{error}; no tool is on until that is put right");
+            listener.hear(Event::Warned { call: None, message: &message });
+            Arc::new(Shown { notes: vec![message], ..Shown::default() })
+        });
+    }
+
+    /// What is wrong with a choice when it is made is an error. What goes wrong later, because a server left, is a note.
+    fn from_now_on(wanted: &Wanted) -> Arc<Wanted> {
+        let mut wanted = wanted.clone();
+        wanted.selection.lenient = true;
+        Arc::new(wanted)
     }
 
     /// The provider refused the request and named parts of a schema; they are left out for the rest of this
@@ -166,7 +178,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<TurnEnd, ModelError> {
         let before = self.messages.len();
-        self.look_at_tools();
+        self.look_at_tools(listener);
         self.setup.task.begin_turn();
         self.messages.push(Message::User(user.to_owned()));
         let mut turn = Turn { agent: self, listener, cancel, end: TurnEnd::new() };
@@ -253,7 +265,7 @@ impl Turn<'_> {
                 return Ok(());
             }
             let reports = self.take_calls(reply).await;
-            strikes = if reports.iter().all(|report| report.status == Status::UnknownTool) { strikes + 1 } else { 0 };
+            strikes = strikes_after(&reports, strikes);
             if let Some(reason) = self.reason_to_stop(&reports, strikes) {
                 self.end.reason = reason;
                 return Ok(());
@@ -365,6 +377,19 @@ impl Turn<'_> {
         self.answer(ModelReply { calls: Vec::new(), ..reply });
         self.end.reason = EndReason::BudgetSpent;
         Ok(())
+    }
+}
+
+/// Turns in a row in which every call names a tool that is not there. One whose calls were all stopped for repetition says
+/// nothing new about that.
+fn strikes_after(reports: &[CallReport], strikes: u32) -> u32 {
+    let all = |statuses: &[Status]| reports.iter().all(|report| statuses.contains(&report.status));
+    if all(&[Status::Repeated]) {
+        strikes
+    } else if all(&[Status::UnknownTool, Status::Repeated]) {
+        strikes + 1
+    } else {
+        0
     }
 }
 

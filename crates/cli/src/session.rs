@@ -145,12 +145,7 @@ pub(crate) async fn agent(
     asker: Option<Arc<dyn Asker>>,
     definitions: Arc<Definitions>,
 ) -> Result<Agent, Failure> {
-    let mut wanted = wanted(world, config, args, chosen.profile, 0);
-    // What is wrong now is an error. What goes wrong later, because a server went away, is a note.
-    let resolved = wanted.selection.resolve(&definitions.registry().snapshot(), definitions.checks());
-    resolved.map_err(|error| unknown(config, error))?;
-    wanted.selection.lenient = true;
-    let wanted = Arc::new(wanted);
+    let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
     let mut task = task(world, config, args.cwd.as_deref())?;
     task.asker = asker;
     let environment = Arc::clone(&task.environment);

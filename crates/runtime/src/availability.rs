@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_core::{Availability, Check, Surroundings, Tool};
+use hermes_core::{Availability, Check, Surroundings};
 
-use crate::registry::Snapshot;
+use crate::registry::{Entry, Snapshot};
 
 /// An answer is as good as new for this long.
 pub const HOLDS: Duration = Duration::from_secs(30);
@@ -43,15 +43,18 @@ struct Shared {
 #[derive(Default)]
 struct Known {
     answers: HashMap<Question, Answer>,
-    /// Slow checks that are being asked, each on a thread.
-    asking: HashSet<String>,
+    /// Slow checks that are being asked, each on a thread, and since when.
+    asking: HashMap<Question, Duration>,
+    /// Answers to questions from before are of no use.
+    forgotten: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Question {
     Variable(String),
     Program(String),
-    Check(String),
+    /// A check of an owner: whoever uses the same id elsewhere asks something else.
+    Check(String, String),
 }
 
 struct Answer {
@@ -84,16 +87,17 @@ impl Checks {
         }))
     }
 
-    /// Whether `tool` can be used: the first thing that is missing, if any. A slow check that never answered is missing
-    /// until it does; see [`Checks::settle`].
-    pub fn of(&self, tool: &dyn Tool) -> Availability {
+    /// Whether a registered tool can be used: the first thing that is missing, if any. A slow check that never answered is
+    /// missing until it does; see [`Checks::settle`].
+    pub fn of(&self, entry: &Entry) -> Availability {
+        let (tool, owner) = (&entry.tool, &entry.owner);
         let spec = tool.spec();
         if spec.requires_env.is_empty() && spec.requires_programs.is_empty() && tool.check().is_none() {
             return Availability::Available;
         }
         let variables = spec.requires_env.iter().map(|name| (Question::Variable(name.clone()), None));
         let programs = spec.requires_programs.iter().map(|name| (Question::Program(name.clone()), None));
-        let check = tool.check().map(|check| (Question::Check(check.id().to_owned()), Some(check)));
+        let check = tool.check().map(|check| (Question::Check(owner.to_string(), check.id().to_owned()), Some(check)));
         for (question, check) in variables.chain(programs).chain(check) {
             let says = self.answer(question, check);
             if !says.is_available() {
@@ -116,7 +120,7 @@ impl Checks {
     /// are there.
     pub fn settle(&self, snapshot: &Snapshot, limit: Duration) -> bool {
         for entry in snapshot.entries() {
-            self.of(&*entry.tool);
+            self.of(entry);
         }
         let known = self.known();
         let waited = self.0.answered.wait_timeout_while(known, limit, |known| !known.asking.is_empty());
@@ -127,6 +131,8 @@ impl Checks {
     pub fn forget(&self) {
         let mut known = self.known();
         known.answers.clear();
+        known.asking.clear();
+        known.forgotten += 1;
         self.0.due.store(u64::MAX, Ordering::Release);
         self.0.epoch.fetch_add(1, Ordering::AcqRel);
     }
@@ -180,8 +186,22 @@ impl Checks {
                 };
                 self.note(question, None, says)
             }
-            (Question::Check(id), Some(check)) if check.is_slow() => {
+            (Question::Check(..), Some(check)) if check.is_slow() => {
                 let mut known = self.known();
+                if let Some(since) = known.asking.get(&question)
+                    && now.saturating_sub(*since) >= GRACE
+                {
+                    // Whoever does not answer at all is not there, whatever it said last.
+                    let reason = format!("it has not answered for {} s", GRACE.as_secs());
+                    let says = Availability::missing(reason, "see whether it hangs");
+                    let answer = Answer { check: Some(check), says: says.clone(), until: now + HOLDS, last_good: None };
+                    let before = known.answers.insert(question, answer);
+                    self.set_due(&known);
+                    if before.is_none_or(|before| before.says != says) {
+                        self.0.epoch.fetch_add(1, Ordering::AcqRel);
+                    }
+                    return says;
+                }
                 let says = known.answers.get(&question).map_or_else(still_unknown, |answer| answer.says.clone());
                 // Until the thread answers nobody else needs to ask.
                 known.answers.entry(question.clone()).or_insert_with(|| Answer {
@@ -190,33 +210,51 @@ impl Checks {
                     until: now,
                     last_good: None,
                 });
-                if known.asking.insert(id.clone()) {
+                if !known.asking.contains_key(&question) {
+                    known.asking.insert(question.clone(), now);
+                    let forgotten = known.forgotten;
                     drop(known);
-                    self.ask_elsewhere(question, check);
+                    self.ask_elsewhere(question, check, forgotten);
                 }
                 says
             }
-            (Question::Check(_), Some(check)) => {
+            (Question::Check(..), Some(check)) => {
                 let says = ask_safely(&check);
                 self.note(question, Some(check), says)
             }
             // A check comes with every question about it.
-            (Question::Check(_), None) => still_unknown(),
+            (Question::Check(..), None) => still_unknown(),
         }
     }
 
-    fn ask_elsewhere(&self, question: Question, check: Check) {
+    fn ask_elsewhere(&self, question: Question, check: Check, forgotten: u64) {
         let checks = self.clone();
-        let id = check.id().to_owned();
-        let begun = std::thread::Builder::new().name(format!("check {id}")).spawn(move || {
+        let asked = question.clone();
+        let begun = std::thread::Builder::new().name(format!("check {}", check.id())).spawn(move || {
             let says = ask_safely(&check);
-            checks.note(question, Some(check), says);
+            if checks.known().forgotten == forgotten {
+                checks.note(asked, Some(check), says);
+            }
             checks.0.answered.notify_all();
         });
         if begun.is_err() {
             // Without a thread there is no answer; the next question tries again.
-            self.known().asking.remove(&id);
+            self.known().asking.remove(&question);
         }
+    }
+
+    /// Forgets the answers about tools that are not registered any more, so that nobody goes on asking.
+    pub(crate) fn keep_only(&self, snapshot: &Snapshot) {
+        let mut wanted = HashSet::new();
+        for entry in snapshot.entries() {
+            if let Some(check) = entry.tool.check() {
+                wanted.insert(Question::Check(entry.owner.to_string(), check.id().to_owned()));
+            }
+        }
+        let is_wanted = |question: &Question| !matches!(question, Question::Check(..)) || wanted.contains(question);
+        let mut known = self.known();
+        known.answers.retain(|question, _| is_wanted(question));
+        self.set_due(&known);
     }
 
     /// Keeps an answer, and answers what holds: a tool that was there a moment ago is still there.
@@ -229,9 +267,7 @@ impl Checks {
         let in_grace = !says.is_available() && last_good.is_some_and(|good| now.saturating_sub(good) < GRACE);
         let (holding, until) = if in_grace { (Availability::Available, now + AGAIN) } else { (says, now + HOLDS) };
         let changed = before.is_none_or(|before| before.says != holding);
-        if let Question::Check(id) = &question {
-            known.asking.remove(id);
-        }
+        known.asking.remove(&question);
         let answer = Answer { check, says: holding.clone(), until, last_good };
         known.answers.insert(question, answer);
         self.set_due(&known);
@@ -242,9 +278,12 @@ impl Checks {
     }
 
     fn set_due(&self, known: &Known) {
-        let being_asked = |question: &Question| matches!(question, Question::Check(id) if known.asking.contains(id));
-        let waiting = known.answers.iter().filter(|(question, _)| !being_asked(question));
-        let first = waiting.map(|(_, answer)| micros(answer.until)).min();
+        let first = known.answers.iter().map(|(question, answer)| match known.asking.get(question) {
+            // While somebody is asking, the next thing to happen is the answer, or that there is none.
+            Some(since) => answer.until.max(*since + GRACE),
+            None => answer.until,
+        });
+        let first = first.map(micros).min();
         self.0.due.store(first.unwrap_or(u64::MAX), Ordering::Release);
     }
 }

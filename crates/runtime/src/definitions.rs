@@ -75,10 +75,13 @@ pub fn build(snapshot: &Snapshot, resolved: Resolved, profile: Profile, without:
         let name = &tool.spec().name;
         let mut shown = profile.shown_name(name).into_owned();
         if shown != name.as_str() {
-            // Two names must not become one.
+            // Two names must not become one. There are fewer tools than numbers.
+            let plain = shown.clone();
+            let mut n = 1;
             while tools.contains(shown.as_str()) || renamed.contains_key(&shown) {
-                shown.insert(0, '_');
-                shown.truncate(ToolName::MAX_CHARS);
+                n += 1;
+                let end = format!("_{n}");
+                shown = plain.chars().take(ToolName::MAX_CHARS - end.len()).chain(end.chars()).collect();
             }
             renamed.insert(shown.clone(), name.clone());
         }
@@ -143,7 +146,11 @@ impl Definitions {
             memo[at..].rotate_left(1);
             return Ok(memo.last().map(|known| Arc::clone(&known.shown)).unwrap_or_default());
         }
+        let is_new = memo.iter().all(|known| known.generation != snapshot.generation());
         drop(memo);
+        if is_new {
+            self.checks.keep_only(&snapshot);
+        }
         let (mut epoch, mut resolved) = (epoch, wanted.selection.resolve(&snapshot, &self.checks)?);
         // Asking brings new answers the first time, and a slow one may come at any moment: a list is remembered under the
         // answers that it was made with, so it is made again until they hold still.

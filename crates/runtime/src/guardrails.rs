@@ -4,7 +4,7 @@
 //! the model, later ones are not run any more, and after some of those the turn ends. Reading sixty files is no loop,
 //! polling something that changes is none, and neither is running the tests after every edit: a call that changes
 //! something and was not seen before in this turn makes every count begin anew. A call that acts (presses a key, waits,
-//! starts something) may look the same much longer than one that only looks.
+//! starts something) may look the same twice as often as one that only looks.
 //!
 //! A call that never ran (no such tool, broken arguments, a no from the person) cannot end differently the next time, so
 //! its third attempt is answered at once.
@@ -44,7 +44,7 @@ pub struct Thresholds {
 /// A call that never ran is answered at once from this attempt on.
 const HOPELESS: u32 = 3;
 /// A call that does something may look the same this many times as often as one that only looks.
-const PATIENCE_WITH_ACTIONS: u32 = 4;
+const PATIENCE_WITH_ACTIONS: u32 = 2;
 /// After this many calls that were not run for repetition, the turn ends.
 const MOST_BLOCKS: u32 = 3;
 

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hermes_core::{Availability, Check, Tool};
+use hermes_core::{Availability, Check, Tool as _};
+use hermes_runtime::registry::Entry;
 use hermes_runtime::{Checks, Definitions, OwnerKind, Profile, Registry, Selection, Wanted};
 use hermes_testkit::{FakeSurroundings, FakeTool};
 use setting::register;
@@ -31,9 +32,17 @@ impl Watch {
         self.seconds.fetch_add(seconds, SeqCst);
     }
 
-    fn is_there(&self, tool: &FakeTool) -> bool {
+    fn is_there(&self, tool: &Entry) -> bool {
         self.checks.of(tool).is_available()
     }
+}
+
+/// The tool as the registry has it.
+fn registered(tool: FakeTool) -> Arc<Entry> {
+    let registry = Registry::new();
+    let name = tool.spec().name.clone();
+    register(&registry, "plugin", vec![Arc::new(tool)]);
+    Arc::clone(registry.snapshot().get(name.as_str()).unwrap())
 }
 
 /// A check whose answer a test decides, and that counts how often it was asked.
@@ -57,8 +66,8 @@ impl Daemon {
     }
 }
 
-fn tool(name: &str, daemon: &Arc<Daemon>) -> FakeTool {
-    FakeTool::new(name).with_check(daemon.check())
+fn tool(name: &str, daemon: &Arc<Daemon>) -> Arc<Entry> {
+    registered(FakeTool::new(name).with_check(daemon.check()))
 }
 
 #[test]
@@ -110,7 +119,7 @@ fn a_tool_that_was_there_is_kept_through_a_hiccup_of_60_seconds() {
 #[test]
 fn tools_that_share_a_check_ask_it_once() {
     let (watch, daemon) = (Watch::new(), Arc::new(Daemon::default()));
-    let tools: Vec<FakeTool> = ["a", "b", "c", "d"].iter().map(|name| tool(name, &daemon)).collect();
+    let tools: Vec<Arc<Entry>> = ["a", "b", "c", "d"].iter().map(|name| tool(name, &daemon)).collect();
     assert!(tools.iter().all(|tool| !watch.is_there(tool)));
     assert_eq!(daemon.asked.load(SeqCst), 1);
     watch.wait(31);
@@ -122,7 +131,7 @@ fn tools_that_share_a_check_ask_it_once() {
 #[test]
 fn a_check_that_fails_means_missing() {
     let watch = Watch::new();
-    let broken = FakeTool::new("a").with_check(Check::quick("broken", || panic!("no such socket")));
+    let broken = registered(FakeTool::new("a").with_check(Check::quick("broken", || panic!("no such socket"))));
     let Availability::Missing { reason, .. } = watch.checks.of(&broken) else { panic!("it is there") };
     assert!(reason.contains("broken"), "{reason}");
 }
@@ -130,10 +139,10 @@ fn a_check_that_fails_means_missing() {
 #[test]
 fn variables_and_programs_are_asked_of_the_machine_and_named_with_what_fixes_it() {
     let watch = Watch::new();
-    let tool = FakeTool::new("a").with_spec(|spec| {
+    let tool = registered(FakeTool::new("a").with_spec(|spec| {
         spec.requires_env = vec!["KEY".into()];
         spec.requires_programs = vec!["ffmpeg".into()];
-    });
+    }));
     let missing = |reason: &str, fix: &str| Availability::missing(reason, fix);
     assert_eq!(watch.checks.of(&tool), missing("KEY is not set", "set KEY"));
     watch.machine.add("KEY");
@@ -158,12 +167,12 @@ fn a_slow_check_is_asked_elsewhere_and_its_last_answer_holds_meanwhile() {
         })
     };
     let registry = Registry::new();
-    let tool = Arc::new(FakeTool::new("a").with_check(check));
-    register(&registry, "plugin", vec![Arc::clone(&tool) as Arc<dyn Tool>]);
+    register(&registry, "plugin", vec![Arc::new(FakeTool::new("a").with_check(check))]);
+    let tool = Arc::clone(registry.snapshot().get("a").unwrap());
     let held = gate.lock().unwrap();
     // Nobody waits for the answer, and nobody asks a second time while it is on its way.
     for _ in 0..5 {
-        let Availability::Missing { reason, .. } = watch.checks.of(&*tool) else { panic!("it is there") };
+        let Availability::Missing { reason, .. } = watch.checks.of(&tool) else { panic!("it is there") };
         assert!(reason.contains("not known yet"), "{reason}");
     }
     let before = watch.checks.epoch();
@@ -187,7 +196,8 @@ fn a_change_shows_in_the_list_within_30_seconds_through_every_cache() {
     let (watch, daemon) = (Watch::new(), Arc::new(Daemon::default()));
     let registry = Arc::new(Registry::new());
     let owner = registry.owner(OwnerKind::Plugin, "p", false);
-    registry.offer(&owner, vec![Arc::new(tool("a", &daemon)), Arc::new(FakeTool::new("b"))]).unwrap();
+    let checked = FakeTool::new("a").with_check(daemon.check());
+    registry.offer(&owner, vec![Arc::new(checked), Arc::new(FakeTool::new("b"))]).unwrap();
     let definitions = Definitions::new(registry, watch.checks.clone());
     let wanted = Arc::new(Wanted::new(Selection::exactly(&["all"]), Profile::OpenAiChat));
     let seen = || {
@@ -224,4 +234,84 @@ fn an_epoch_moves_when_an_answer_changes_and_not_when_it_is_given_again() {
     daemon.up.store(true, SeqCst);
     watch.wait(31);
     assert!(watch.checks.epoch() > first);
+}
+
+#[test]
+fn who_does_not_answer_at_all_is_missing_after_the_grace_and_the_list_hears_of_it() {
+    let watch = Watch::new();
+    let gate = Arc::new(Mutex::new(()));
+    let behind = Arc::clone(&gate);
+    let check = Check::slow("docker", move || {
+        drop(behind.lock().unwrap());
+        Availability::Available
+    });
+    let registry = Registry::new();
+    register(&registry, "plugin", vec![Arc::new(FakeTool::new("a").with_check(check))]);
+    let tool = Arc::clone(registry.snapshot().get("a").unwrap());
+    watch.is_there(&tool);
+    assert!(watch.checks.settle(&registry.snapshot(), Duration::from_secs(30)));
+    assert!(watch.is_there(&tool));
+    let held = gate.lock().unwrap();
+    watch.wait(31);
+    assert!(watch.is_there(&tool), "the last answer holds while the next one is looked for");
+    let before = watch.checks.epoch();
+    watch.wait(60);
+    assert!(watch.checks.epoch() > before);
+    let Availability::Missing { reason, .. } = watch.checks.of(&tool) else { panic!("it is there") };
+    assert!(reason.contains("has not answered"), "{reason}");
+    drop(held);
+    assert!(watch.checks.settle(&registry.snapshot(), Duration::from_secs(30)));
+    assert!(watch.is_there(&tool));
+}
+
+#[test]
+fn an_answer_to_a_question_from_before_it_was_all_forgotten_does_not_count() {
+    let watch = Watch::new();
+    let (gate, first) = (Arc::new(Mutex::new(())), Arc::new(AtomicBool::new(true)));
+    let check = {
+        let (gate, first) = (Arc::clone(&gate), Arc::clone(&first));
+        Check::slow("key", move || {
+            if first.swap(false, SeqCst) {
+                drop(gate.lock().unwrap());
+                return Availability::Available;
+            }
+            Availability::missing("no key", "set it")
+        })
+    };
+    let registry = Registry::new();
+    register(&registry, "plugin", vec![Arc::new(FakeTool::new("a").with_check(check))]);
+    let tool = Arc::clone(registry.snapshot().get("a").unwrap());
+    let held = gate.lock().unwrap();
+    watch.is_there(&tool);
+    while first.load(SeqCst) {
+        std::thread::yield_now();
+    }
+    watch.checks.forget();
+    assert!(watch.checks.settle(&registry.snapshot(), Duration::from_secs(30)));
+    assert!(!watch.is_there(&tool));
+    drop(held);
+    // Whenever the old thread comes, it changes nothing.
+    for _ in 0..1_000 {
+        assert!(!watch.is_there(&tool));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn whoever_uses_the_id_of_somebody_elses_check_does_not_answer_for_it() {
+    let watch = Watch::new();
+    let registry = Registry::new();
+    let built_in = registry.owner(OwnerKind::BuiltIn, "built-in", false);
+    let no = Check::quick("docker", || Availability::missing("no docker", "start it"));
+    registry.offer(&built_in, vec![Arc::new(FakeTool::new("run").with_check(no))]).unwrap();
+    register(
+        &registry,
+        "p",
+        vec![Arc::new(FakeTool::new("p").with_check(Check::quick("docker", || Availability::Available)))],
+    );
+    let snapshot = registry.snapshot();
+    for _ in 0..2 {
+        assert!(watch.is_there(snapshot.get("p").unwrap()));
+        assert!(!watch.is_there(snapshot.get("run").unwrap()));
+    }
 }

@@ -114,11 +114,23 @@ fn on(registry: &Registry, selection: &Selection) -> BTreeSet<String> {
     resolve(registry, selection).tools.iter().map(ToString::to_string).collect()
 }
 
-/// The tools that a restriction takes away at most: all that its names stand for.
+/// The tools that a restriction takes away at most: all that its names stand for, also where a set, a server and a claim
+/// of a tool share a name.
 fn meant(registry: &Registry, names: &[&str]) -> BTreeSet<String> {
     let snapshot = registry.snapshot();
     let of = |name: &&str| toolset::info(&snapshot, name).map_or_else(|_| list(&[name]), |info| info.resolved);
-    names.iter().flat_map(of).collect()
+    let mut all: BTreeSet<String> = names.iter().flat_map(of).collect();
+    for name in names {
+        // What a registry without tools knows.
+        let is_ours = toolset::names(&Registry::new().snapshot()).contains(*name);
+        for entry in snapshot.entries().filter(|_| !is_ours) {
+            let (spec, owner) = (entry.tool.spec(), &entry.owner);
+            if spec.toolset == *name || (owner.kind == OwnerKind::Mcp && owner.name == *name) {
+                all.insert(spec.name.to_string());
+            }
+        }
+    }
+    all
 }
 
 proptest! {

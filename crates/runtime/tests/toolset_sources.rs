@@ -198,3 +198,17 @@ fn a_source_with_an_odd_name_hides_no_tool_and_is_not_shown_under_a_name_that_me
     let everything: Vec<String> = registry.snapshot().names().map(ToString::to_string).collect();
     assert_eq!(on(&registry, &exactly(&["all"])), everything);
 }
+
+#[test]
+fn nobody_gets_a_server_out_of_a_restriction_by_using_its_name() {
+    let registry = with_sources();
+    let off = || without(Selection::default(), &["github"]);
+    assert!(!on(&registry, &off()).contains(&"mcp__github__issues".to_owned()));
+    // A plugin whose harmless tool claims the name, and a set of one's own that is called so.
+    offer(&registry, OwnerKind::Plugin, "helper", &["harmless github"]);
+    let now = on(&registry, &off());
+    assert!(!now.contains(&"mcp__github__issues".to_owned()) && !now.contains(&"harmless".to_owned()), "{now:?}");
+    custom(&registry, "github", &["mail"], &[]);
+    let now = on(&registry, &off());
+    assert!(!now.contains(&"mcp__github__issues".to_owned()) && !now.contains(&"mail".to_owned()), "{now:?}");
+}

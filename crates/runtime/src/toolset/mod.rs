@@ -18,7 +18,7 @@ use hermes_core::ToolName;
 
 pub use self::selection::{Resolved, Selection, Verdict};
 use self::table::{CODING, CORE, LEGACY, PLATFORMS, Platform, TOOLSETS, Toolset};
-use crate::registry::{NameNotFree, OwnerKind, Snapshot};
+use crate::registry::{Entry, NameNotFree, OwnerKind, Snapshot};
 
 /// A toolset made at run time or in the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -343,6 +343,29 @@ impl<'a> Walk<'a> {
             Meaning::Registered(toolset) => self.add_tools(registered_as(toolset), label),
         }
         Some(Vec::new())
+    }
+
+    /// Adds every tool that the name could mean, not only what it is looked up as: those that say so, those of the server of
+    /// that name, those of a set of one's own, and the tool itself. A set of the table is meant by its name and nothing
+    /// else: a server that is called like one goes by `mcp-NAME`.
+    fn everything_called(&mut self, name: &str, label: &Arc<str>) {
+        let snapshot = self.snapshot;
+        if is_tool(snapshot, name) {
+            self.member(name, label);
+        }
+        if set_of_the_table(name).is_some() || platform_of_the_table(name).is_some() {
+            return;
+        }
+        if let Some(custom) = snapshot.custom().get(name) {
+            self.add_tools(custom.tools.iter().map(String::as_str), label);
+            for included in &custom.includes {
+                self.enter(included, Some(label));
+            }
+        }
+        let server = |entry: &&Arc<Entry>| entry.owner.kind == OwnerKind::Mcp && entry.owner.name == name;
+        let of_server = snapshot.entries().filter(server).map(|entry| entry.tool.spec().name.as_str());
+        let registered = snapshot.registered_in(name).into_iter().flatten().map(ToolName::as_str);
+        self.add_tools(of_server.chain(registered), label);
     }
 
     fn add_tools<'t>(&mut self, tools: impl Iterator<Item = &'t str>, label: &Arc<str>) {

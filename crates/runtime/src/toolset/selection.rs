@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hermes_core::{Availability, ToolName};
 
-use super::{CORE, Meaning, Members, UnknownToolset, Walk, is_bundle, is_tool, meaning, platform, unknown};
+use super::{CORE, Meaning, Members, UnknownToolset, Walk, is_bundle, meaning, platform, unknown};
 use crate::availability::Checks;
 use crate::registry::{OwnerKind, Snapshot};
 
@@ -92,7 +92,7 @@ impl Selection {
             let verdict = if let Some(by) = removed.get(&name) {
                 Verdict::Removed(by.clone())
             } else if let Some(entry) = snapshot.get(&name) {
-                match checks.of(&*entry.tool) {
+                match checks.of(entry) {
                     Availability::Available => {
                         tools.insert(entry.tool.spec().name.clone());
                         Verdict::On(via)
@@ -170,10 +170,9 @@ impl Selection {
             if !walk.enter(known, None) {
                 return Err(unknown(snapshot, name));
             }
-            // Whoever comes with a set that is called like a tool does not get the tool out of a restriction.
-            if is_tool(snapshot, name) {
-                walk.member(name, &by.as_str().into());
-            }
+            // A restriction takes everything that goes by the name: whoever comes with a set that is called like a tool, a
+            // server or another set does not get anything out of it.
+            walk.everything_called(name, &by.as_str().into());
             let spares_core = is_bundle(known);
             let (spared, taken): (Vec<String>, Vec<String>) =
                 walk.members.into_keys().partition(|tool| spares_core && CORE.contains(&tool.as_str()));

@@ -85,7 +85,7 @@ pub(super) fn list(
 }
 
 fn is_missing(entry: &Entry, checks: &Checks) -> bool {
-    !checks.of(&*entry.tool).is_available()
+    !checks.of(entry).is_available()
 }
 
 /// The tools that are wanted and not in this build, by toolset.

@@ -105,7 +105,7 @@ pub(super) fn why(verdict: &Verdict) -> String {
 
 /// What a tool misses here, for programs; null if nothing.
 fn missing(entry: &Entry, checks: &Checks) -> Value {
-    match checks.of(&*entry.tool) {
+    match checks.of(entry) {
         Availability::Available => Value::Null,
         Availability::Missing { reason, fix } => json!({ "reason": reason, "fix": fix }),
     }

@@ -82,7 +82,7 @@ fn effect(effect: Effect) -> &'static str {
 
 /// Why the tool cannot be used here, and what fixes it.
 fn missing_words(entry: &Entry, checks: &Checks) -> Option<(String, String)> {
-    match checks.of(&*entry.tool) {
+    match checks.of(entry) {
         hermes_core::Availability::Available => None,
         hermes_core::Availability::Missing { reason, fix } => Some((reason, fix)),
     }
