@@ -18,8 +18,7 @@ impl Definition {
     /// `value` as compact JSON, in the order of its keys.
     pub fn new(value: &Value) -> Self {
         // A value that was read or built has no keys that are no texts, which is all that could fail here.
-        let text =
-            serde_json::value::to_raw_value(value).unwrap_or_else(|_| Box::<RawValue>::from(RawValue::NULL.to_owned()));
+        let text = serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self(text.into())
     }
 

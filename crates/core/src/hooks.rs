@@ -75,7 +75,7 @@ pub enum HookDecision {
     Allow,
     /// It must not run; the text says why.
     Block(String),
-    /// It may go on with these arguments, which are coerced and validated like a model's own.
+    /// It may go on with these arguments, which are coerced and validated like a model's own. Every hook is asked again.
     Rewrite(JsonMap),
     /// A person decides.
     Ask {
@@ -96,7 +96,8 @@ pub trait RequestMiddleware: Send + Sync {
     async fn rewrite(&self, call: HookCall<'_>) -> Result<Option<JsonMap>, String>;
 }
 
-/// Stands around the tool itself, for example to measure or to answer from a cache. The arguments are settled by then.
+/// Stands around the tool itself, for example to measure or to answer from a cache. The arguments are settled by then, and
+/// the tool's deadline counts for all of it. One that crashes is skipped.
 #[async_trait]
 pub trait ExecutionMiddleware: Send + Sync {
     /// Who it is.
@@ -146,9 +147,10 @@ pub struct HookResult<'a> {
     pub status: &'a str,
     /// What went wrong, as it was before anything was cleaned for the model.
     pub error: Option<&'a str>,
-    /// What the tool answered, before it was cleaned, shortened or fenced.
+    /// What the tool answered, in its own form: cleaned and without secrets, because those who watch write it down, and
+    /// not yet shortened or fenced.
     pub output: &'a ToolOutput,
-    /// What the model reads.
+    /// What the model reads, unless the results of the turn are too long together and this one is stored after all.
     pub text: &'a str,
     /// How long it took, without the time a person needed.
     pub elapsed: Duration,

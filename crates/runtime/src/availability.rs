@@ -214,7 +214,7 @@ impl Checks {
                     known.asking.insert(question.clone(), now);
                     let forgotten = known.forgotten;
                     drop(known);
-                    self.ask_elsewhere(question, check, forgotten);
+                    self.ask_elsewhere(&question, check, forgotten);
                 }
                 says
             }
@@ -227,7 +227,7 @@ impl Checks {
         }
     }
 
-    fn ask_elsewhere(&self, question: Question, check: Check, forgotten: u64) {
+    fn ask_elsewhere(&self, question: &Question, check: Check, forgotten: u64) {
         let checks = self.clone();
         let asked = question.clone();
         let begun = std::thread::Builder::new().name(format!("check {}", check.id())).spawn(move || {
@@ -239,7 +239,7 @@ impl Checks {
         });
         if begun.is_err() {
             // Without a thread there is no answer; the next question tries again.
-            self.known().asking.remove(&question);
+            self.known().asking.remove(question);
         }
     }
 

@@ -180,7 +180,7 @@ fn a_tool_recommends_another_one_only_if_the_model_can_see_it() {
     with(&registry, vec![Arc::new(browser_navigate())]);
     let said = |beside: &[&str]| {
         let shown = build(&registry, &[beside, &["browser_navigate"]].concat());
-        description(&shown, "browser_navigate").to_owned()
+        description(&shown, "browser_navigate")
     };
     assert_eq!(said(&["terminal"]), "Opens a page in the browser.");
     assert_eq!(said(&["web_extract"]), "Opens a page in the browser. For plain facts web_extract is cheaper.");

@@ -1,4 +1,4 @@
-//! Step 1: the text that the model wrote becomes a JSON object, or the call ends here.
+//! Step: the text that the model wrote becomes a JSON object, or the call ends here.
 //!
 //! Nothing is repaired. Text that is cut off or malformed is answered with the place of the trouble, so that the model
 //! can write the call again; a repaired call would be a different call. What surrounds one complete object is another
@@ -160,7 +160,7 @@ fn sole_value(text: &str) -> Result<Value, Trouble> {
     if let Some(byte) = too_many_digits(&value, &text[..end]) {
         return Err(Trouble::Digits(byte));
     }
-    loop {
+    for _ in 0..=MOST_REPEATS {
         let (blanks, rest) = stripped(&text[end..]);
         let at = end + blanks;
         if rest.is_empty() {
@@ -180,7 +180,11 @@ fn sole_value(text: &str) -> Result<Value, Trouble> {
             Err(trouble) => return Err(trouble),
         }
     }
+    Err(Trouble::Malformed(end, "the same object comes again and again".into()))
 }
+
+/// A stutter repeats an object a few times; what repeats it more often is no call.
+const MOST_REPEATS: usize = 16;
 
 /// The value that `text` begins with, and where it ends.
 fn first_value(text: &str) -> Result<(Value, usize), Trouble> {

@@ -1,7 +1,7 @@
 //! Step: the name that the model wrote becomes a tool that was granted, or the call ends here with the names that were.
 //!
-//! The granted set is an argument of dispatch. A tool outside of it is refused whether it is registered or not, and none
-//! of its facts are told.
+//! The granted set is an argument of dispatch. A tool outside of it is refused whether it is registered or not; that
+//! there is one is said, because a model has to know that writing it differently is of no use, and nothing else.
 //!
 //! The answer names the best match and what it requires, in one line: a bare "not found" makes models try again with
 //! the same name (spec reports, 01-args-13).

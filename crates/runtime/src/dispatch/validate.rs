@@ -1,4 +1,4 @@
-//! Step 4: the arguments must satisfy the tool's schema, or the call ends here with everything that is wrong.
+//! Step: the arguments must satisfy the tool's schema, or the call ends here with everything that is wrong.
 //!
 //! All problems are named at once, in a sentence and as data, and the expected shape with them, so that the model needs
 //! one more attempt, not five. A tool that is called wrongly twice in a row answers with its schema: the model has
@@ -40,7 +40,7 @@ impl Step for Validate {
     async fn apply(&self, call: &mut Call<'_>) {
         let Some(entry) = call.entry else { return };
         let (task, spec) = (call.scope.task, entry.tool.spec());
-        let Some(error) = error(&entry, &mut call.arguments) else { return task.valid_now(spec.name.as_str()) };
+        let Some(error) = error(entry, &mut call.arguments) else { return task.valid_now(spec.name.as_str()) };
         let again = task.invalid_again(spec.name.as_str());
         let error = if again { error.with("schema", spec.parameters.clone()) } else { error };
         call.refuse(Status::InvalidArguments, error);

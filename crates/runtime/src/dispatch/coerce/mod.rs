@@ -1,4 +1,4 @@
-//! Step 3: making arguments fit their schema, without guessing.
+//! Step: making arguments fit their schema, without guessing.
 //!
 //! Models write `"2"` for 2, `"true"` for true, a bare value for a list of one, and JSON inside a text. Each of these
 //! can be undone without losing anything, and only then is it undone. Two laws hold, and are tested against the
