@@ -15,9 +15,9 @@ use serde_json::value::RawValue;
 pub struct Definition(Arc<RawValue>);
 
 impl Definition {
-    /// `value` as compact JSON, in the order of its keys.
-    pub fn new(value: &Value) -> Self {
-        // A value that was read or built has no keys that are no texts, which is all that could fail here.
+    /// `value` as compact JSON, in the order of its fields.
+    pub fn new(value: &impl Serialize) -> Self {
+        // What becomes a definition has no keys that are no texts, which is all that could fail here.
         let text = serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self(text.into())
     }

@@ -86,7 +86,7 @@ pub fn build(snapshot: &Snapshot, resolved: Resolved, profile: Profile, without:
             renamed.insert(shown.clone(), name.clone());
         }
         let (description, parameters) = (tool.describe(&sees), tool.parameters(&sees));
-        let make = || Definition::new(&profile.definition(&shown, &description, &parameters, without));
+        let make = || profile.text(&shown, &description, &parameters, without);
         // Most tools read the same whatever else is visible, so theirs is written once and shared by all lists.
         let spec = tool.spec();
         let is_plain = without.is_empty()
@@ -151,7 +151,7 @@ impl Definitions {
         if is_new {
             self.checks.keep_only(&snapshot);
         }
-        let (mut epoch, mut resolved) = (epoch, wanted.selection.resolve(&snapshot, &self.checks)?);
+        let (mut epoch, mut resolved) = (epoch, wanted.selection.tools(&snapshot, &self.checks)?);
         // Asking brings new answers the first time, and a slow one may come at any moment: a list is remembered under the
         // answers that it was made with, so it is made again until they hold still.
         for _ in 0..3 {
@@ -159,7 +159,7 @@ impl Definitions {
             if now == epoch {
                 break;
             }
-            (epoch, resolved) = (now, wanted.selection.resolve(&snapshot, &self.checks)?);
+            (epoch, resolved) = (now, wanted.selection.tools(&snapshot, &self.checks)?);
         }
         let shown = Arc::new(build(&snapshot, resolved, wanted.profile, &wanted.without));
         let generation = snapshot.generation();

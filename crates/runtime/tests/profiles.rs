@@ -904,6 +904,38 @@ fn everything_in(value: &Value, found: &mut std::collections::BTreeSet<String>) 
     }
 }
 
+/// What most tools take, now and then with something in it that is not plain after all.
+fn plain_root() -> impl Strategy<Value = Value> {
+    let scalar = prop_oneof![
+        Just(json!({ "type": "string", "description": "A text." })),
+        Just(json!({ "type": "integer", "minimum": 1, "default": 5 })),
+        Just(json!({ "type": "string", "enum": ["a", "b"] })),
+        Just(json!({ "type": "string", "enum": [] })),
+        Just(json!({ "type": "boolean", "default": null })),
+        Just(json!({ "type": "number", "format": "float" })),
+        Just(json!({ "description": "untyped" })),
+    ];
+    let list = (scalar.clone(), any::<bool>()).prop_map(|(items, long)| {
+        let about = if long { "x".repeat(40_000) } else { "A list.".into() };
+        json!({ "type": "array", "items": items, "description": about })
+    });
+    let property = prop_oneof![4 => scalar, 2 => list, 1 => Just(json!({ "type": "array" }))];
+    let name = prop::sample::select(vec!["path", "limit", "type", "with blank", "$x"]);
+    let required = prop::collection::vec(prop::sample::select(vec!["path", "limit", "gone"]), 0..3);
+    (prop::collection::btree_map(name, property, 0..4), prop::option::of(required), any::<bool>()).prop_map(
+        |(properties, required, closed)| {
+            let mut root = json!({ "type": "object", "properties": properties });
+            if let Some(required) = required {
+                root["required"] = json!(required);
+            }
+            if closed {
+                root["additionalProperties"] = json!(false);
+            }
+            root
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -930,6 +962,14 @@ proptest! {
         let definition = define(profile, &schema).to_string();
         prop_assert_eq!(define(profile, &schema).to_string(), definition);
         prop_assert_eq!(schema.to_string(), before);
+    }
+
+    #[test]
+    fn the_short_way_to_the_text_says_what_the_long_one_says(
+        schema in prop_oneof![any_schema(), plain_root()], profile in any_profile(), without in any_stripped()
+    ) {
+        let text = profile.text("a_tool", "What it does.", &schema, &without);
+        prop_assert_eq!(text.as_str(), profile.definition("a_tool", "What it does.", &schema, &without).to_string());
     }
 
     #[test]

@@ -27,10 +27,11 @@ mod shape;
 mod stripped;
 mod text;
 mod unions;
+mod written;
 
 use std::borrow::Cow;
 
-use hermes_core::ToolName;
+use hermes_core::{Definition, ToolName};
 use serde_json::{Map, Value};
 
 use shape::Shaper;
@@ -122,6 +123,11 @@ impl Profile {
             Self::Anthropic | Self::Gemini => {}
         }
         Value::Object(inner)
+    }
+
+    /// The same as text, which is what is kept and sent.
+    pub fn text(self, name: &str, description: &str, parameters: &Value, without: &Stripped) -> Definition {
+        written::text(self, name, description, parameters, without)
     }
 
     /// Everything this provider would refuse in `definition`, in the order of the definition; empty if it is accepted.

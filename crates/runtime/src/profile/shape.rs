@@ -512,7 +512,7 @@ fn nothing() -> Value {
 
 /// Whether every provider takes `schema` as it is. This says nothing that the long way does not: it is what most
 /// parameters are, and a copy costs a third.
-fn is_plain(schema: &Value) -> bool {
+pub(super) fn is_plain(schema: &Value) -> bool {
     let Value::Object(map) = schema else { return false };
     let Some(Value::String(word)) = map.get("type") else { return false };
     let numeric = match word.as_str() {

@@ -84,10 +84,32 @@ impl Selection {
 
     /// The tools that are on, and why. Pure: the same selection, snapshot and answers give the same result.
     pub fn resolve(&self, snapshot: &Snapshot, checks: &Checks) -> Result<Resolved, UnknownToolset> {
+        let mut verdicts = BTreeMap::new();
+        let mut resolved = self.each(snapshot, checks, |name, verdict| drop(verdicts.insert(name, verdict)))?;
+        for name in snapshot.names() {
+            if !verdicts.contains_key(name.as_str()) {
+                verdicts.insert(name.to_string(), Verdict::NotSelected);
+            }
+        }
+        resolved.verdicts = verdicts;
+        Ok(resolved)
+    }
+
+    /// The same without the reasons, for whoever only wants to know which tools are on.
+    pub(crate) fn tools(&self, snapshot: &Snapshot, checks: &Checks) -> Result<Resolved, UnknownToolset> {
+        self.each(snapshot, checks, |_, _| {})
+    }
+
+    /// Goes through everything that is wanted; `tell` hears what became of each of it.
+    fn each(
+        &self,
+        snapshot: &Snapshot,
+        checks: &Checks,
+        mut tell: impl FnMut(String, Verdict),
+    ) -> Result<Resolved, UnknownToolset> {
         let (wanted, mut notes) = self.wanted(snapshot)?;
         let removed = self.removed(snapshot, &mut notes)?;
         let mut tools = BTreeSet::new();
-        let mut verdicts = BTreeMap::new();
         for (name, via) in wanted {
             let verdict = if let Some(by) = removed.get(&name) {
                 Verdict::Removed(by.clone())
@@ -102,12 +124,7 @@ impl Selection {
             } else {
                 Verdict::NotRegistered(via)
             };
-            verdicts.insert(name, verdict);
-        }
-        for name in snapshot.names() {
-            if !verdicts.contains_key(name.as_str()) {
-                verdicts.insert(name.to_string(), Verdict::NotSelected);
-            }
+            tell(name, verdict);
         }
         match self.toolsets.as_deref() {
             Some([]) if self.also.is_empty() => {
@@ -123,7 +140,7 @@ impl Selection {
         }
         notes.sort();
         notes.dedup();
-        Ok(Resolved { tools, verdicts, notes })
+        Ok(Resolved { tools, verdicts: BTreeMap::new(), notes })
     }
 
     fn wanted(&self, snapshot: &Snapshot) -> Result<(Members, Vec<String>), UnknownToolset> {
