@@ -87,7 +87,7 @@ async fn judge_and_ask(call: &mut Call<'_>) {
             }
             // The answer may have taken a while, and is about what was shown.
             match (refusal, &call.touches) {
-                (None, Some(shown)) if *shown != Touches::nothing() => match resolved(task, &stated).await {
+                (None, Some(shown)) if call.scope.approve == ApprovalMode::Ask => match resolved(task, &stated).await {
                     Ok((now, ..)) if now == *shown => None,
                     _ => Some("a path in it leads elsewhere than when it was asked about; try again".into()),
                 },
