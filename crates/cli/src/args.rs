@@ -47,6 +47,7 @@ pub(crate) enum Command {
     Tour,
     /// The tools by themselves; without a command, a checklist of what is on.
     #[command(
+        args_conflicts_with_subcommands = true,
         after_help = "Examples:\n  hermes tools                       tick what is on\n  hermes tools list\n  hermes tools disable web --platform telegram"
     )]
     Tools {
@@ -80,7 +81,7 @@ pub(crate) enum Command {
 }
 
 /// What an agent may use and how far it may go.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AgentArgs {
     /// The model's name, or script:FILE to play prepared turns.
     #[arg(short, long, value_name = "NAME")]
@@ -162,7 +163,7 @@ pub(crate) struct JsonArg {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SelectionArgs {
     /// The surface whose defaults hold.
-    #[arg(long, value_name = "NAME", default_value = "hermes-cli")]
+    #[arg(long, value_name = "NAME", default_value = "cli")]
     pub(crate) platform: String,
     /// Exactly these toolsets, separated by commas.
     #[arg(short, long, value_name = "A,B", value_delimiter = ',')]
@@ -326,7 +327,7 @@ pub(crate) enum ConfigVerb {
         #[command(flatten)]
         json: JsonArg,
     },
-    /// Set one value; comments in the file stay.
+    /// Set one value; everything else in the file stays.
     #[command(
         after_help = "Examples:\n  hermes config set model.base_url http://127.0.0.1:11434/v1\n  hermes config set agent.disabled_toolsets '[terminal]'\n  hermes config set model.api_key -"
     )]

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
-use crate::args::{Cli, Command};
+use crate::args::{AgentArgs, Cli, Command};
 use crate::terminal::out;
 use crate::terminal::signals::Terminal;
 use crate::words::{Exit, Failure};
@@ -58,6 +58,10 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
     let world = World::of_this_process()?;
     if cli.task.is_some() && cli.command.is_some() {
         return Err(Failure::usage("-q TASK does a task by itself and takes no command beside it"));
+    }
+    let takes_agent = matches!(cli.command, None | Some(Command::Run(_) | Command::Chat(_)));
+    if !takes_agent && cli.agent != AgentArgs::default() {
+        return Err(Failure::usage("the options before the command are those of an agent; this command has none"));
     }
     match cli.command {
         Some(Command::Config { verb }) => commands::config::run(&world, verb),

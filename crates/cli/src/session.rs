@@ -82,7 +82,8 @@ pub(crate) fn selection(
 
 /// Why the tools that are on cannot be told, with the place of the mistake.
 pub(crate) fn unknown(config: &Config, error: UnknownToolset) -> Failure {
-    let named_in = |list: &[String]| list.iter().any(|name| name.trim_start_matches('-') == error.name);
+    let is_it = |name: &String| *name == error.name || name.strip_prefix('-') == Some(error.name.as_str());
+    let named_in = |list: &[String]| list.iter().any(is_it);
     let stored = config.value("platform_toolsets");
     for (key, list) in stored.as_object().into_iter().flatten() {
         if named_in(&config.platform_toolsets(key).unwrap_or_default()) && !list.is_null() {
@@ -97,17 +98,25 @@ pub(crate) fn unknown(config: &Config, error: UnknownToolset) -> Failure {
     error.into()
 }
 
-/// The tools of a conversation: as [`selection`] says, or, where the user wants to focus and this is a code base, those
-/// for working on code.
-pub(crate) fn agent_selection(world: &World, config: &Config, args: &AgentArgs) -> Selection {
+/// As [`selection`] says, and where the user wants to focus and `cwd` (else where we are) is in a code base, the toolset
+/// `coding` stands where that of the terminal stood. What somebody named or took away besides stays so.
+pub(crate) fn focused(world: &World, config: &Config, selection: Selection, cwd: Option<&Path>) -> Selection {
     let mode = config.text("agent.coding_context").unwrap_or_default();
-    let cwd = start(world, config, args.cwd.as_deref());
-    let focus = matches!(mode.as_str(), "focus" | "strict" | "lean") && args.toolsets.is_none();
-    let selection = selection(config, "hermes-cli", args.toolsets.as_ref(), args.disable.as_ref());
-    if focus && workspace::is_code(&cwd, &world.user_home) {
-        return Selection { toolsets: Some(vec!["coding".into()]), ..selection };
+    let is_cli = |name: &str| toolset::platform(name) == Some("hermes-cli");
+    let wanted = matches!(mode.as_str(), "focus" | "strict" | "lean") && is_cli(&selection.platform);
+    // What stands on the command line is meant as it is written.
+    if !wanted || !selection.with_sources || !workspace::is_code(&start(world, config, cwd), &world.user_home) {
+        return selection;
     }
-    selection
+    let coding = |name: String| if is_cli(&name) { "coding".to_owned() } else { name };
+    let names = selection.toolsets.unwrap_or_else(|| vec![selection.platform.clone()]);
+    Selection { toolsets: Some(names.into_iter().map(coding).collect()), ..selection }
+}
+
+/// The tools of a conversation.
+fn agent_selection(world: &World, config: &Config, args: &AgentArgs) -> Selection {
+    let selection = selection(config, "cli", args.toolsets.as_ref(), args.disable.as_ref());
+    focused(world, config, selection, args.cwd.as_deref())
 }
 
 /// What an agent is shown.
@@ -200,14 +209,27 @@ pub(crate) fn tools_in_words(
 /// The configuration of a conversation that is running: what changes in the file counts from the next turn on.
 pub(crate) struct Follow {
     definitions: Arc<Definitions>,
+    /// What was good the last time.
+    config: Config,
     /// What the file looked like when it was read last.
     seen: Option<(SystemTime, u64)>,
     version: u64,
 }
 
 impl Follow {
-    pub(crate) fn new(world: &World, definitions: Arc<Definitions>) -> Self {
-        Self { definitions, seen: Self::look(world), version: 0 }
+    /// Reads the configuration, and says what in it has no effect.
+    pub(crate) fn new(world: &World) -> Result<Self, Failure> {
+        let seen = Self::look(world);
+        let config = Config::load_and_warn(world)?;
+        Ok(Self { definitions: definitions(world, &config)?, config, seen, version: 0 })
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn definitions(&self) -> &Arc<Definitions> {
+        &self.definitions
     }
 
     fn look(world: &World) -> Option<(SystemTime, u64)> {
@@ -215,7 +237,8 @@ impl Follow {
         Some((file.modified().ok()?, file.len()))
     }
 
-    /// If the file has changed, the agent gets the tools that it says now. Answers what is to be said about that.
+    /// If the file has changed, the agent gets the tools that it says now. Answers what is to be said about that. Where
+    /// the file has a mistake, everything stays as it was.
     pub(crate) fn up_to_date(
         &mut self,
         world: &World,
@@ -223,6 +246,7 @@ impl Follow {
         profile: Profile,
         agent: &mut Agent,
     ) -> Result<Option<String>, Failure> {
+        // Looked at before it is read: what is written in between is read the next time.
         let now = Self::look(world);
         if now == self.seen {
             return Ok(None);
@@ -230,10 +254,18 @@ impl Follow {
         self.seen = now;
         self.version += 1;
         let config = Config::load(world)?;
-        define_toolsets(&config, self.definitions.registry())?;
         self.definitions.checks().forget();
         let before: BTreeSet<String> = agent.tools().map(str::to_owned).collect();
-        agent.want(wanted(world, &config, args, profile, self.version)).map_err(|error| unknown(&config, error))?;
+        let registry = self.definitions.registry();
+        let wanted = wanted(world, &config, args, profile, self.version);
+        let applied = define_toolsets(&config, registry)
+            .and_then(|()| agent.want(wanted).map_err(|error| unknown(&config, error)));
+        if let Err(failure) = applied {
+            // These were good before.
+            define_toolsets(&self.config, registry)?;
+            return Err(failure);
+        }
+        self.config = config;
         let after: BTreeSet<String> = agent.tools().map(str::to_owned).collect();
         let mut said: Vec<String> = after.difference(&before).map(|name| format!("+{name}")).collect();
         said.extend(before.difference(&after).map(|name| format!("−{name}")));

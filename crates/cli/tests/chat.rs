@@ -205,7 +205,10 @@ fn the_checklist_ticks_searches_and_saves() {
     press(&mut session, " ");
     expect(&mut session, "[ ] math");
     press(&mut session, "\r");
-    expect(&mut session, "0 tools on, 1 tool off.");
+    expect(&mut session, "off: calculate");
+    expect(&mut session, "Save?");
+    press(&mut session, "\r");
+    expect(&mut session, "platform_toolsets.cli = [hermes-cli, -math]");
     session.exp_eof().unwrap();
     let text = std::fs::read_to_string(hermes.home.home().join("config.yaml")).unwrap();
     assert!(text.contains("-math"), "{text}");

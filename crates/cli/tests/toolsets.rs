@@ -41,7 +41,7 @@ fn switching_off_and_on_edits_the_list_of_one_platform_and_nothing_else() {
     assert_eq!(on(&hermes, "telegram"), all, "another surface is not concerned");
 
     let ran = hermes.run(&["tools", "enable", "terminal", "--json"]);
-    assert_eq!(ran.json()["changed"], json!(["terminal"]));
+    assert_eq!((&ran.json()["turned_on"], &ran.json()["turned_off"]), (&json!(["terminal"]), &json!([])));
     hermes.run(&["tools", "enable", "patch"]);
     assert_eq!(on(&hermes, "cli"), all);
     // The file as it was before the last change is kept.
@@ -253,15 +253,72 @@ fn a_worker_of_the_board_gets_the_board_and_a_code_base_may_choose_the_tools() {
     );
 
     hermes.home.write_config(
-        "model: {probe_local: false}\nagent: {coding_context: focus}\nplatform_toolsets: {cli: [math]}\n",
+        "model: {probe_local: false}\nagent: {coding_context: focus}\nplatform_toolsets: {cli: [hermes-cli, -terminal]}\n",
     );
-    let model =
-        hermes.script(&[r#"{"calls": [{"name": "terminal", "arguments": {"command": "true"}}]}"#, r#"{"text": "ok"}"#]);
-    let run = |hermes: &Hermes| {
+    let script = |tool: &str, arguments: &str| {
+        let call = format!(r#"{{"calls": [{{"name": "{tool}", "arguments": {arguments}}}]}}"#);
+        hermes.script(&[&call, r#"{"text": "ok"}"#])
+    };
+    let run = |tool: &str, arguments: &str| {
+        let model = script(tool, arguments);
         let lines = hermes.run(&["run", "--json", "--approve", "all", "--model", &model, "go"]).lines();
         lines.into_iter().find(|line| line["type"] == "tool_result").unwrap()["status"].clone()
     };
-    assert_eq!(run(&hermes), "out_of_scope");
+    let (sum, command) = (r#"{"expression": "1+1"}"#, r#"{"command": "true"}"#);
+    let speaks = || hermes.run(&["tools", "list", "--all", "--json"]).out.contains("text_to_speech");
+    assert_eq!((run("calculate", sum), run("terminal", command)), (json!("ok"), json!("out_of_scope")));
+    assert!(speaks());
     hermes.home.write("Cargo.toml", "");
-    assert_eq!(run(&hermes), "ok");
+    assert_eq!((run("calculate", sum), run("terminal", command)), (json!("ok"), json!("out_of_scope")));
+    assert!(!speaks(), "who works on code is not spoken to");
+    // A list that somebody wrote without the terminal's own toolset is meant as it is.
+    hermes.home.write_config(
+        "model: {probe_local: false}\nagent: {coding_context: focus}\nplatform_toolsets: {cli: [math]}\n",
+    );
+    assert_eq!((run("calculate", sum), run("terminal", command)), (json!("ok"), json!("out_of_scope")));
+    assert_eq!(on(&hermes, "cli"), ["calculate"]);
+}
+
+#[test]
+fn two_who_switch_at_the_same_time_both_get_what_they_asked_for() {
+    let hermes = hermes();
+    let names = ["math", "terminal", "patch", "read_file", "write_file", "todo", "search_files"];
+    std::thread::scope(|scope| {
+        for name in names {
+            let hermes = &hermes;
+            scope.spawn(move || assert_eq!(hermes.run(&["tools", "disable", name]).code, 0));
+        }
+    });
+    let mut stored = hermes.run(&["config", "get", "platform_toolsets", "--json"]).json()["cli"].clone();
+    let stored = stored.as_array_mut().unwrap();
+    assert_eq!(stored.len(), names.len() + 1, "{stored:?}");
+}
+
+#[test]
+fn what_is_no_name_and_what_would_be_lost_is_refused() {
+    let hermes = hermes();
+    let before = config(&hermes);
+    hermes
+        .run(&["tools", "disable", "--", "-file"])
+        .is_refused(2, &["\"-file\" is no name", "hermes tools disable file"]);
+    hermes.run(&["tools", "enable", "no_mcp"]).is_refused(2, &["is a word for lists"]);
+    hermes.run(&["tools", "enable", " , "]).is_refused(2, &["no name is given"]);
+    hermes.run(&["tools", "--platform", "telegram", "disable", "web"]).is_refused(2, &["--platform"]);
+    hermes.run(&["--disable", "terminal", "tools", "list"]).is_refused(2, &["before the command"]);
+    hermes.run(&["config", "set", "platform_toolsets", "{cli: []}"]).is_refused(2, &["hermes tools enable|disable"]);
+    assert_eq!(config(&hermes), before);
+    let ran = hermes.run(&["tools", "disable", "math, terminal"]);
+    assert_eq!((ran.code, ran.out.lines().next()), (0, Some("off: calculate, terminal")), "{ran:?}");
+
+    let mine = "toolsets:\n  mine: {tools: [read_file]} # for reading\n";
+    hermes.home.write_config(mine);
+    hermes.run(&["config", "set", "toolsets", "[web]"]).is_refused(1, &["(mine), which would be lost"]);
+    assert_eq!(config(&hermes), mine);
+    hermes.home.write_config("custom_toolsets: {read_file: {tools: [terminal]}}\n");
+    hermes.run(&["tools", "list"]).is_refused(1, &["\"read_file\"", "a tool is called that"]);
+    hermes.home.write_config("agent: {disabled_toolsets: [-file]}\n");
+    hermes.run(&["tools", "list"]).is_refused(2, &["agent.disabled_toolsets in config.yaml", "\"-file\""]);
+    hermes.home.write_config("model: {probe_local: false}\nplatform_toolsets: {telegram: [wep]}\n");
+    let doctor = hermes.run(&["doctor"]);
+    assert!(doctor.code == 1 && doctor.out.contains("platform_toolsets.telegram"), "{doctor:?}");
 }

@@ -13,7 +13,7 @@ use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
 use crate::args::{AgentArgs, Approve};
-use crate::config::{Config, edit};
+use crate::config::edit;
 use crate::models;
 use crate::session::{self, Follow};
 use crate::terminal::out;
@@ -30,19 +30,17 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Failure::usage("a conversation needs a terminal; for a single task: hermes run \"TASK\""));
     }
-    let config = Config::load_and_warn(world)?;
-    let chosen = models::choose(world, &config, args.model.as_deref()).await?;
+    let mut follow = Follow::new(world)?;
+    let chosen = models::choose(world, follow.config(), args.model.as_deref()).await?;
     let screen = Screen::new(Stream::Out, Abilities::of(Stream::Out, world), true, chosen.model.name());
     screen.tick();
     let asker: Arc<dyn Asker> = TerminalPerson::new(Arc::clone(&screen), world);
-    let definitions = session::definitions(world, &config)?;
-    let mut follow = Follow::new(world, Arc::clone(&definitions));
-    let tools = session::tools_in_words(world, &config, &args, &definitions)?;
-    let new_agent = async |config: &Config| {
-        let asker = Some(Arc::clone(&asker));
-        session::agent(world, config, &args, &chosen, asker, Arc::clone(&definitions)).await
+    let tools = session::tools_in_words(world, follow.config(), &args, follow.definitions())?;
+    let new_agent = async |follow: &Follow| {
+        let (asker, definitions) = (Some(Arc::clone(&asker)), Arc::clone(follow.definitions()));
+        session::agent(world, follow.config(), &args, &chosen, asker, definitions).await
     };
-    let mut agent = new_agent(&config).await?;
+    let mut agent = new_agent(&follow).await?;
     let mut prompt = Prompt::new(world)?;
     let signals = Signals::listen();
     let cwd = args.cwd.as_deref().map_or_else(|| world.cwd.clone(), |cwd| world.cwd.join(cwd));
@@ -72,9 +70,18 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
                     screen.say(&format!("{}\n", wrapped(&names.join(" · "), screen.columns(), 2)));
                 }
                 Some("/new") => {
-                    agent.close().await;
-                    agent = new_agent(&Config::load(world)?).await?;
-                    screen.say("  A new conversation.\n");
+                    follow_config(&mut follow, world, &args, chosen.profile, &mut agent, &screen);
+                    match new_agent(&follow).await {
+                        Ok(new) => {
+                            agent.close().await;
+                            agent = new;
+                            screen.say("  A new conversation.\n");
+                        }
+                        Err(failure) => {
+                            let message = format!("the conversation goes on: {}", visible(&failure.message));
+                            screen.say(&format!("  ! {}\n", wrapped(&message, screen.columns(), 4).trim_start()));
+                        }
+                    }
                 }
                 Some(other) => screen.say(&format!("  There is no command {}.\n{HELP}", one_line(other, 60))),
                 None => {

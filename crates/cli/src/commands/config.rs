@@ -28,6 +28,9 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
         ConfigVerb::Get { key: None, json } => list(&Config::load_and_warn(world)?, json.json)?,
         ConfigVerb::Set { key, value } => {
             let key = known(&key)?;
+            if matches!(key.kind, Kind::Lists | Kind::Toolsets) {
+                return Err(Failure::usage(elsewhere(key)));
+            }
             let value = if value == "-" { from_standard_input()? } else { value };
             let value = key.check(&given(key, &value)).map_err(Failure::usage)?;
             // A file that is broken elsewhere is not touched.
@@ -37,6 +40,10 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
             edit::set(&path, key.path, &value)?;
             let value = if key.kind == Kind::Secret { json!("(not shown)") } else { value };
             out::line(&format!("{} = {value} in {}", key.path, world.shown(&path)))?;
+            let config = Config::load(world)?;
+            if key.path == "toolsets" && config.platform_toolsets("cli").is_some() {
+                out::line("! platform_toolsets.cli is set too, and that is what counts in the terminal")?;
+            }
         }
     }
     Ok(Exit::Done)
@@ -48,6 +55,12 @@ fn known(name: &str) -> Result<&'static Key, Failure> {
         let hint = hint.map(|nearest| format!("; did you mean \"{nearest}\"?")).unwrap_or_default();
         Failure::new(format!("\"{name}\" is not a key{hint} (hermes config get lists them)"))
     })
+}
+
+/// Where a key is set that has more parts than a command line can name.
+fn elsewhere(key: &Key) -> String {
+    let by = if key.kind == Kind::Lists { "hermes tools enable|disable NAME --platform SURFACE, or " } else { "" };
+    format!("{} is set with {by}an editor: $EDITOR \"$(hermes config path)\"", key.path)
 }
 
 /// A secret is said to be set and never shown.
@@ -95,6 +108,7 @@ fn given(key: &Key, typed: &str) -> Value {
             Err(_) => typed.split(',').map(str::trim).filter(|item| !item.is_empty()).collect(),
         },
         Kind::Number => typed.parse::<f64>().map_or_else(|_| json!(typed), |number| json!(number)),
+        // The last two are not set here.
         Kind::Flag | Kind::Whole(..) | Kind::Lists | Kind::Toolsets => {
             serde_json::from_str(typed).unwrap_or_else(|_| json!(typed))
         }

@@ -169,7 +169,13 @@ fn tools(world: &World, config: &Config) -> Result<Finding, Failure> {
     let snapshot = definitions.registry().snapshot();
     // Here somebody waits for the truth.
     definitions.checks().settle(&snapshot, Duration::from_secs(10));
-    let selection = session::selection(config, "hermes-cli", None, None);
+    for surface in config.chosen_surfaces() {
+        let selection = session::selection(config, &surface, None, None);
+        if let Err(error) = selection.resolve(&snapshot, definitions.checks()) {
+            return finding(Mark::Error, session::unknown(config, error).message);
+        }
+    }
+    let selection = session::focused(world, config, session::selection(config, "cli", None, None), None);
     let resolved = match selection.resolve(&snapshot, definitions.checks()) {
         Ok(resolved) => resolved,
         Err(error) => return finding(Mark::Error, session::unknown(config, error).message),

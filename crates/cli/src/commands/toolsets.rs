@@ -1,5 +1,7 @@
 //! `hermes toolsets list|show|resolve`: the sets, what is in them, and what a choice of them gives.
 
+use std::collections::BTreeSet;
+
 use hermes_core::plural;
 use hermes_runtime::toolset::{self, Info, Origin};
 use hermes_runtime::{Definitions, Selection, Snapshot, Verdict};
@@ -104,16 +106,18 @@ fn resolve(
     }
     let mut text = String::new();
     if with_reasons {
+        let mut legend = BTreeSet::new();
         for (name, verdict) in relevant {
-            let mark = match verdict {
-                Verdict::On(_) => "+",
-                Verdict::Removed(_) => "−",
-                _ => "·",
+            let (mark, means) = match verdict {
+                Verdict::On(_) => ("+", "+ on"),
+                Verdict::Removed(_) => ("−", "− taken away"),
+                _ => ("·", "· cannot be used here"),
             };
+            legend.insert(means);
             let reason = wrapped(&why(verdict), 80, 22);
             text += &format!("  {mark} {} {}\n", padded(name, 17), reason.trim_start());
         }
-        text += "+ on · − taken away · · cannot be used here\n";
+        text += &format!("{}\n", legend.into_iter().collect::<Vec<_>>().join("   "));
     } else {
         resolved.tools.iter().for_each(|name| text += &format!("{name}\n"));
         if resolved.tools.is_empty() {

@@ -16,9 +16,18 @@ use yaml_edit::{SequenceBuilder, YamlFile};
 use super::node;
 use crate::words::Failure;
 
-/// Sets `dotted` to `value` in the file at `path`, which is created (with its folder, private to the user) if needed. A
-/// link stays a link. Two processes that set something at the same time do it one after the other.
+/// Sets `dotted` to `value` in the file at `path`, like [`update`].
 pub(crate) fn set(path: &Path, dotted: &str, value: &Value) -> Result<(), Failure> {
+    update(path, |_| Ok(vec![(dotted.to_owned(), value.clone())]))
+}
+
+/// A dotted path and what it shall be.
+pub(crate) type Edit = (String, Value);
+
+/// Changes the file at `path`, which is created (with its folder, private to the user) if needed. A link stays a link.
+/// `edits` sees the text as it is and answers with everything that changes; nobody else changes the file meanwhile, and
+/// all of it is written in one step or none.
+pub(crate) fn update(path: &Path, edits: impl FnOnce(&str) -> Result<Vec<Edit>, Failure>) -> Result<(), Failure> {
     let trouble =
         |what: &str, error: &dyn std::fmt::Display| Failure::new(format!("cannot {what} {}: {error}", path.display()));
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -29,7 +38,10 @@ pub(crate) fn set(path: &Path, dotted: &str, value: &Value) -> Result<(), Failur
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         read => read.map_err(|error| trouble("read", &error))?,
     };
-    let new = changed(&old, dotted, value).map_err(|why| trouble("change", &why))?;
+    let mut new = old.clone();
+    for (dotted, value) in edits(&old)? {
+        new = changed(&new, &dotted, &value).map_err(|why| trouble("change", &why))?;
+    }
     if new == old {
         return Ok(());
     }
@@ -62,6 +74,20 @@ pub(crate) fn private_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 fn changed(old: &str, dotted: &str, value: &Value) -> Result<String, String> {
+    let is = read(old, dotted)?;
+    if let Some(Value::Object(keys)) = &is
+        && !keys.is_empty()
+    {
+        let keys: Vec<&str> = keys.keys().map(String::as_str).collect();
+        let keys = keys.join(", ");
+        return Err(format!("{dotted} holds keys of its own there ({keys}), which would be lost; move them first"));
+    }
+    if let (Some(Value::Array(is)), Value::Array(wanted)) = (&is, value)
+        && let Some(new) = list_changed(old, dotted, is, wanted)
+        && read(&new, dotted)?.as_ref() == Some(value)
+    {
+        return Ok(new);
+    }
     if let (Some(Value::String(name)), true) = (read(old, "model")?, dotted.starts_with("model.")) {
         // `model: NAME` is accepted, but has no room for a second key.
         let file = YamlFile::from_str(old).map_err(|error| error.to_string())?;
@@ -106,6 +132,25 @@ fn changed(old: &str, dotted: &str, value: &Value) -> Result<String, String> {
     if written.as_ref() == Some(value) { Ok(new) } else { Err(format!("the change of {dotted} did not take")) }
 }
 
+/// The text with single items of a list taken out and put behind it, so that what stands beside the others stays; `None`
+/// if the lists differ in other ways.
+fn list_changed(old: &str, dotted: &str, is: &[Value], wanted: &[Value]) -> Option<String> {
+    let stays = is.iter().filter(|item| wanted.contains(item)).count();
+    if stays == 0 || !wanted.starts_with(&is.iter().filter(|item| wanted.contains(item)).cloned().collect::<Vec<_>>()) {
+        return None;
+    }
+    let file = YamlFile::from_str(old).ok()?;
+    let node = file.document()?.try_get_path(dotted).ok()?;
+    let list = node.as_sequence()?;
+    for index in (0..is.len()).rev().filter(|index| !wanted.contains(&is[*index])) {
+        list.remove(index)?;
+    }
+    for item in &wanted[stays..] {
+        list.push(item.as_str()?);
+    }
+    Some(file.to_string())
+}
+
 /// What `text` says about `dotted`.
 fn read(text: &str, dotted: &str) -> Result<Option<Value>, String> {
     let root = node::parse(text).map_err(|error| error.why)?.to_json();
@@ -132,6 +177,35 @@ mod tests {
             changed("# mine\nmodel: gpt-5\nagent: {max_turns: 5}\n", "model.base_url", &json!("http://h/v1")).unwrap();
         assert_eq!(read(&new, "model").unwrap(), Some(json!({"default": "gpt-5", "base_url": "http://h/v1"})), "{new}");
         assert!(new.contains("# mine") && new.contains("agent: {max_turns: 5}"), "{new}");
+    }
+
+    #[test]
+    fn what_stands_beside_the_items_of_a_list_stays() {
+        let old = "toolsets:\n  # for work\n  - file # reading\n  - web\n  # and the rest\n  - math\nagent: {}\n";
+        for (list, lost) in [
+            (json!(["file", "math"]), ""),
+            (json!(["file", "web", "math", "- x: y"]), ""),
+            (json!(["file", "math", "vision"]), ""),
+            (json!(["web", "math"]), "# reading"),
+        ] {
+            let new = changed(old, "toolsets", &list).unwrap();
+            assert_eq!(read(&new, "toolsets").unwrap(), Some(list), "{new}");
+            for comment in ["# for work", "# reading", "# and the rest"] {
+                assert!(comment == lost || new.contains(comment), "{comment}: {new}");
+            }
+            assert!(new.ends_with("agent: {}\n"), "{new}");
+        }
+        for old in ["toolsets: [file, web] # mine\n", "toolsets: []\n", "toolsets: file\n", "toolsets:\n"] {
+            let list = json!(["web", "math"]);
+            assert_eq!(read(&changed(old, "toolsets", &list).unwrap(), "toolsets").unwrap(), Some(list));
+        }
+    }
+
+    #[test]
+    fn keys_below_are_not_written_over() {
+        let old = "toolsets:\n  mine: {tools: [read_file]}\n";
+        let why = changed(old, "toolsets", &json!(["web"])).unwrap_err();
+        assert!(why.contains("(mine), which would be lost"), "{why}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use hermes_core::Limits;
 use hermes_runtime::guardrails::Thresholds;
-use hermes_runtime::{CustomToolset, Guardrails};
+use hermes_runtime::{CustomToolset, Guardrails, names, toolset};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
@@ -46,12 +46,17 @@ impl Config {
     /// Reads the file of `world` and the variables that stand in for it; an absent file is an empty one.
     pub(crate) fn load(world: &World) -> Result<Self, Failure> {
         let path = path(world);
-        let mut config = match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&path, &text, &|name| world.variable(name).map(str::to_owned))?,
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::of(world, &text),
             // A home that cannot hold a file holds none; who wants to write there is told so.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Self::default(),
-            Err(error) => return Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
-        };
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Self::of(world, ""),
+            Err(error) => Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
+        }
+    }
+
+    /// What the file would say if `text` stood in it.
+    pub(crate) fn of(world: &World, text: &str) -> Result<Self, Failure> {
+        let mut config = Self::parse(&path(world), text, &|name| world.variable(name).map(str::to_owned))?;
         config.take_variables(&|name| world.variable(name).map(str::to_owned));
         config.on_the_board = world.variable("HERMES_KANBAN_TASK").is_some();
         Ok(config)
@@ -118,30 +123,18 @@ impl Config {
                 let sets = entry.value.to_json();
                 let Some(key) = keys::find("custom_toolsets") else { return Ok(()) };
                 let sets = key.check(&sets).map_err(|why| trouble(entry.line, &why))?;
-                self.values.insert(key.path, sets);
-                Ok(())
+                self.add_toolsets(sets).map_err(|why| trouble(entry.line, &why))
+            }
+            (Standing::Ours, Node::Map(surfaces)) if dotted == "platform_toolsets" => {
+                for surface in surfaces {
+                    self.check_surface(surface, trouble)?;
+                }
+                self.take_value(dotted, entry, variable, trouble)
             }
             (Standing::Section, _) => {
                 Err(trouble(entry.line, &format!("{dotted} must hold keys, for example {}", example(dotted))))
             }
-            (Standing::Ours, value) => {
-                let Some(key) = keys::find(dotted) else { return Ok(()) };
-                let value = with_variables(value.to_json(), variable);
-                if key.kind == Kind::List && value.as_str().is_some_and(|text| text.contains([',', '['])) {
-                    self.warnings
-                        .push(trouble(entry.line, &format!("{dotted} is a text; it is read as a list")).message);
-                }
-                let value = key.check(&value).map_err(|why| trouble(entry.line, &why))?;
-                match value {
-                    Value::String(text) if key.kind == Kind::Secret => {
-                        self.secrets.insert(key.path, text.into());
-                    }
-                    value => {
-                        self.values.insert(key.path, value);
-                    }
-                }
-                Ok(())
-            }
+            (Standing::Ours, _) => self.take_value(dotted, entry, variable, trouble),
             (Standing::Unknown(Some(nearest)), _) => {
                 Err(trouble(entry.line, &format!("\"{dotted}\" is not a key; did you mean \"{nearest}\"?")))
             }
@@ -152,6 +145,64 @@ impl Config {
                 self.warnings.push(
                     trouble(entry.line, &format!("\"{dotted}\" is not a key that Hermes knows; it is ignored")).message,
                 );
+                Ok(())
+            }
+        }
+    }
+
+    fn take_value(
+        &mut self,
+        dotted: &str,
+        entry: &node::Entry,
+        variable: &dyn Fn(&str) -> Option<String>,
+        trouble: &dyn Fn(u64, &str) -> Failure,
+    ) -> Result<(), Failure> {
+        let Some(key) = keys::find(dotted) else { return Ok(()) };
+        let value = with_variables(entry.value.to_json(), variable);
+        if key.kind == Kind::List && value.as_str().is_some_and(|text| text.contains([',', '['])) {
+            self.warnings.push(trouble(entry.line, &format!("{dotted} is a text; it is read as a list")).message);
+        }
+        let value = key.check(&value).map_err(|why| trouble(entry.line, &why))?;
+        match value {
+            Value::String(text) if key.kind == Kind::Secret => {
+                self.secrets.insert(key.path, text.into());
+            }
+            value if key.kind == Kind::Toolsets => {
+                return self.add_toolsets(value).map_err(|why| trouble(entry.line, &why));
+            }
+            value => {
+                self.values.insert(key.path, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Toolsets of the user's own may stand in two places; each has one meaning.
+    fn add_toolsets(&mut self, sets: Value) -> Result<(), String> {
+        let all = self.values.entry("custom_toolsets").or_insert_with(|| Value::Object(serde_json::Map::new()));
+        let (Value::Object(all), Value::Object(sets)) = (all, sets) else { return Ok(()) };
+        for (name, set) in sets {
+            if all.insert(name.clone(), set).is_some() {
+                return Err(format!("the toolset \"{name}\" is described twice, under toolsets and custom_toolsets"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A list under a name that no surface has would restrict nobody.
+    fn check_surface(&mut self, entry: &node::Entry, trouble: &dyn Fn(u64, &str) -> Failure) -> Result<(), Failure> {
+        let written = &entry.key;
+        let known: Vec<&str> = toolset::platforms().filter_map(toolset::platform_key).collect();
+        let meant = toolset::platform_key(written).or_else(|| names::nearest(written, known).first().copied());
+        match meant {
+            Some(key) if key == written => Ok(()),
+            Some(key) => {
+                let why = format!("platform_toolsets has no surface \"{written}\"; did you mean \"{key}\"?");
+                Err(trouble(entry.line, &why))
+            }
+            None => {
+                let why = format!("platform_toolsets.{written} is no surface that Hermes knows; it is ignored");
+                self.warnings.push(trouble(entry.line, &why).message);
                 Ok(())
             }
         }
@@ -192,6 +243,18 @@ impl Config {
 
     pub(crate) fn list(&self, path: &str) -> Vec<String> {
         self.value(path).as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// The surfaces, of those that Hermes knows, for which the user chose something.
+    pub(crate) fn chosen_surfaces(&self) -> Vec<String> {
+        let lists = self.value("platform_toolsets");
+        lists
+            .as_object()
+            .into_iter()
+            .flat_map(|lists| lists.keys())
+            .filter(|key| toolset::platform_key(key).is_some())
+            .cloned()
+            .collect()
     }
 
     /// What the user chose for the surface called `key`; `None` if they chose nothing.
@@ -333,6 +396,10 @@ mod tests {
             assert_eq!(config.list("agent.disabled_toolsets"), ["terminal", "file"], "{text}");
             assert_eq!(config.warnings.len(), usize::from(!text.starts_with('[')), "{text}: {:?}", config.warnings);
         }
+        let both = parsed("toolsets: {a: {tools: [x]}}\ncustom_toolsets: {b: {tools: [y]}}\n").unwrap();
+        assert_eq!(both.custom_toolsets().into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a", "b"]);
+        let strange = parsed("platform_toolsets: {my_plugin_surface: [web]}").unwrap();
+        assert!(strange.warnings[0].contains("my_plugin_surface"), "{:?}", strange.warnings);
         for place in ["toolsets", "custom_toolsets"] {
             let config = parsed(&format!("{place}:\n  mine: {{description: d, tools: [a], includes: web}}\n")).unwrap();
             let set = CustomToolset { about: "d".into(), tools: vec!["a".into()], includes: vec!["web".into()] };
@@ -345,6 +412,12 @@ mod tests {
             ("custom_toolsets: {mine: {tools: 5}}", "custom_toolsets.mine.tools must be a list of names"),
             ("platform_toolsets: [cli]", "must be keys with lists of names"),
             ("platform_toolsets: {cli: 5}", "platform_toolsets.cli must be a list of names"),
+            (
+                "platform_toolsets:\n  telegrm: [web]",
+                "line 2: platform_toolsets has no surface \"telegrm\"; did you mean \"telegram\"?",
+            ),
+            ("platform_toolsets: {hermes-cli: [web]}", "did you mean \"cli\"?"),
+            ("toolsets: {mine: {}}\ncustom_toolsets: {mine: {}}", "line 2: the toolset \"mine\" is described twice"),
         ] {
             let error = parsed(bad).err().expect(bad);
             assert!(error.contains(why), "{bad}: {error}");

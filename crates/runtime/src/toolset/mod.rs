@@ -132,6 +132,8 @@ pub(crate) fn check_free(name: &str) -> Result<(), NameNotFree> {
         "the name has a meaning already"
     } else if set_of_the_table(name).is_some() || platform_of_the_table(name).is_some() {
         "Hermes has one of that name"
+    } else if is_tool_of_the_table(name) {
+        "a tool is called that"
     } else {
         return Ok(());
     };
@@ -168,7 +170,11 @@ fn meaning<'a>(snapshot: &'a Snapshot, name: &'a str) -> Option<Meaning<'a>> {
 
 /// Whether there is such a tool, registered or in the table.
 fn is_tool(snapshot: &Snapshot, name: &str) -> bool {
-    snapshot.get(name).is_some() || CORE.contains(&name) || TOOLSETS.iter().any(|set| set.tools.contains(&name))
+    snapshot.get(name).is_some() || is_tool_of_the_table(name)
+}
+
+fn is_tool_of_the_table(name: &str) -> bool {
+    CORE.contains(&name) || TOOLSETS.iter().any(|set| set.tools.contains(&name))
 }
 
 /// The tools of a platform, from its line of the table.

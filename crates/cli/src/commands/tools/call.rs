@@ -171,6 +171,9 @@ struct Fields {
 
 impl Request {
     pub(crate) fn read(line: &[u8]) -> Result<Self, (Id, String)> {
+        if line.trim_ascii_start().first().is_some_and(|first| *first == b'[') {
+            return Err((None, "expected a JSON object".into()));
+        }
         let fields: Fields = serde_json::from_slice(line).map_err(|error| (Self::id_in(line), error.to_string()))?;
         // Everything goes to the chain as the text it is: what is wrong with it is said there, and nowhere else. A JSON
         // string is the text of a model.
@@ -231,6 +234,7 @@ mod tests {
         for (line, id, why) in [
             (&b"nonsense"[..], "null", "expected"),
             (b"", "null", "EOF"),
+            (br#" [1, "t", "todo", {}]"#, "null", "expected a JSON object"),
             (br#"{"id": "a"}"#, "\"a\"", "missing field `tool`"),
             (br#"{"id": "a", "tool": 5}"#, "\"a\"", "expected a string"),
             (br#"{"id": "a", "tool": "x", "arg": {}}"#, "\"a\"", "unknown field `arg`"),

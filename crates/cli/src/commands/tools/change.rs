@@ -5,54 +5,109 @@
 
 use std::collections::BTreeSet;
 
+use hermes_core::ToolName;
 use hermes_runtime::{Definitions, Selection, toolset};
 use serde_json::json;
 
-use crate::config::{self, Config, edit};
+use crate::config::edit::{self, Edit};
+use crate::config::{self, Config};
 use crate::session;
 use crate::terminal::out;
 use crate::words::{Exit, Failure};
 use crate::world::World;
+
+/// The changes that were asked for: a name, and whether it shall be on.
+pub(super) type Changes = Vec<(String, bool)>;
 
 pub(super) fn run(
     world: &World,
     config: &Config,
     definitions: &Definitions,
     platform: &str,
-    names: &[String],
-    on: bool,
+    changes: &Changes,
     as_json: bool,
 ) -> Result<Exit, Failure> {
     let key = key(platform)?;
-    let mut choice = Choice::read(config, definitions, key)?;
-    for name in names {
-        choice.set(name, on)?;
-    }
-    let before = super::resolved(config, &session::selection(config, key, None, None), definitions)?;
-    choice.store(world)?;
-    let after = Config::load(world)?;
-    let after = super::resolved(&after, &session::selection(&after, key, None, None), definitions)?;
-    let changed: Vec<String> = before.tools.symmetric_difference(&after.tools).map(ToString::to_string).collect();
+    let resolved = |config: &Config| super::resolved(config, &session::selection(config, key, None, None), definitions);
+    let mut before = resolved(config)?;
+    let mut stored = (Vec::new(), Vec::new());
+    // What is changed is what stands there at that moment, and not what was read before somebody thought about it.
+    edit::update(&config::path(world), |text| {
+        let config = Config::of(world, text)?;
+        session::define_toolsets(&config, definitions.registry())?;
+        before = resolved(&config)?;
+        let mut choice = Choice::read(&config, definitions, key)?;
+        for (name, on) in changes {
+            choice.set(name, *on)?;
+        }
+        let edits = choice.edits();
+        stored = (choice.list, choice.disabled);
+        Ok(edits)
+    })?;
+    let config = Config::load(world)?;
+    let after = resolved(&config)?;
+    let turned_on: Vec<&str> = after.tools.difference(&before.tools).map(ToolName::as_str).collect();
+    let turned_off: Vec<&str> = before.tools.difference(&after.tools).map(ToolName::as_str).collect();
+    let (list, disabled) = stored;
     if as_json {
         out::pretty(&json!({
-            "platform": key, "toolsets": choice.list, "changed": changed, "on": after.tools.len(),
-            "disabled": choice.disabled,
+            "platform": key, "toolsets": list, "disabled": disabled, "turned_on": turned_on,
+            "turned_off": turned_off, "on": after.tools.len(), "notes": after.notes,
         }))?;
         return Ok(Exit::Done);
     }
-    let what = match (changed.is_empty(), on) {
-        (true, _) => "nothing changes here".to_owned(),
-        (false, true) => format!("on: {}", changed.join(", ")),
-        (false, false) => format!("off: {}", changed.join(", ")),
-    };
-    let mut text = format!("{what}\n{}\n", choice.line(world, key));
-    for name in names {
-        if let Some(why) = not_as_asked(name, on, &after, definitions) {
+    let mut text = String::new();
+    for (what, names) in [("on", &turned_on), ("off", &turned_off)] {
+        if !names.is_empty() {
+            text += &format!("{what}: {}\n", some(names));
+        }
+    }
+    if text.is_empty() {
+        text += "nothing changes here\n";
+    }
+    let file = world.shown(&config::path(world));
+    text += &format!("platform_toolsets.{key} = [{}] in {file}\n", list.join(", "));
+    for (name, on) in changes {
+        if let Some(why) = not_as_asked(name, *on, &after, definitions) {
             text += &format!("! {name}: {why}\n");
         }
     }
+    for note in &after.notes {
+        text += &format!("! {note}\n");
+    }
     out::line(&text)?;
     Ok(Exit::Done)
+}
+
+/// The first few of many names.
+pub(super) fn some(names: &[impl AsRef<str>]) -> String {
+    const SHOWN: usize = 10;
+    let first: Vec<&str> = names.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+    format!("{}{more}", first.join(", "))
+}
+
+/// What was typed: names by themselves or separated by commas.
+pub(super) fn named(typed: &[String], on: bool) -> Result<Changes, Failure> {
+    let names = typed.iter().flat_map(|typed| typed.split(',')).map(str::trim).filter(|name| !name.is_empty());
+    let changes: Changes = names.map(|name| (name.to_owned(), on)).collect();
+    if changes.is_empty() {
+        return Err(Failure::usage("no name is given (hermes toolsets list shows them)"));
+    }
+    for (name, _) in &changes {
+        if name.starts_with('-') {
+            let plain = name.trim_start_matches('-');
+            return Err(Failure::usage(format!(
+                "\"{name}\" is no name; to take {plain} away: hermes tools disable {plain}"
+            )));
+        }
+        if name == "no_mcp" {
+            return Err(Failure::usage(
+                "\"no_mcp\" is a word for lists in config.yaml; here, name the server that shall be off",
+            ));
+        }
+    }
+    Ok(changes)
 }
 
 /// The surface that is meant.
@@ -73,7 +128,10 @@ fn not_as_asked(name: &str, on: bool, after: &hermes_runtime::Resolved, definiti
         .filter(|tool| after.tools.contains(tool.as_str()) != on)
         .filter_map(|tool| after.verdicts.get(tool).map(|verdict| format!("{tool} {}", super::why(verdict))))
         .collect();
-    (on && !other.is_empty()).then(|| other.join("; "))
+    (on && !other.is_empty()).then(|| match other.as_slice() {
+        [first, rest @ ..] if rest.len() > 3 => format!("{first}; and {} more (hermes tools list --all)", rest.len()),
+        _ => other.join("; "),
+    })
 }
 
 /// The tools that a name stands for.
@@ -85,16 +143,16 @@ fn members(name: &str, definitions: &Definitions) -> Result<BTreeSet<String>, Fa
 }
 
 /// What is stored for a surface.
-pub(super) struct Choice<'a> {
+struct Choice<'a> {
     config: &'a Config,
     definitions: &'a Definitions,
     key: &'static str,
-    pub(super) list: Vec<String>,
-    pub(super) disabled: Vec<String>,
+    list: Vec<String>,
+    disabled: Vec<String>,
 }
 
 impl<'a> Choice<'a> {
-    pub(super) fn read(config: &'a Config, definitions: &'a Definitions, key: &'static str) -> Result<Self, Failure> {
+    fn read(config: &'a Config, definitions: &'a Definitions, key: &'static str) -> Result<Self, Failure> {
         let selection = session::selection(config, key, None, None);
         // A list with a mistake in it is not built upon.
         super::resolved(config, &selection, definitions)?;
@@ -104,7 +162,7 @@ impl<'a> Choice<'a> {
     }
 
     /// Adds or takes away a toolset or a tool.
-    pub(super) fn set(&mut self, name: &str, on: bool) -> Result<(), Failure> {
+    fn set(&mut self, name: &str, on: bool) -> Result<(), Failure> {
         let tools = members(name, self.definitions)?;
         let minus = format!("-{name}");
         if on {
@@ -162,18 +220,12 @@ impl<'a> Choice<'a> {
         Ok(tools)
     }
 
-    /// Writes what has changed.
-    pub(super) fn store(&self, world: &World) -> Result<(), Failure> {
-        let path = config::path(world);
-        edit::set(&path, &format!("platform_toolsets.{}", self.key), &json!(self.list))?;
+    /// What has to be written.
+    fn edits(&self) -> Vec<Edit> {
+        let mut edits = vec![(format!("platform_toolsets.{}", self.key), json!(self.list))];
         if self.disabled != self.config.list("agent.disabled_toolsets") {
-            edit::set(&path, "agent.disabled_toolsets", &json!(self.disabled))?;
+            edits.push(("agent.disabled_toolsets".into(), json!(self.disabled)));
         }
-        Ok(())
-    }
-
-    /// What is stored, as it stands in the file.
-    pub(super) fn line(&self, world: &World, key: &str) -> String {
-        format!("platform_toolsets.{key} = [{}] in {}", self.list.join(", "), world.shown(&config::path(world)))
+        edits
     }
 }

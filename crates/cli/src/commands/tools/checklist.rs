@@ -8,9 +8,9 @@ use std::io::IsTerminal as _;
 
 use hermes_core::plural;
 use hermes_runtime::Definitions;
-use inquire::{InquireError, MultiSelect};
+use inquire::{Confirm, InquireError, MultiSelect};
 
-use super::change::{self, Choice};
+use super::change::{self, Changes};
 use super::why;
 use crate::config::Config;
 use crate::session;
@@ -62,7 +62,7 @@ pub(super) fn run(world: &World, config: &Config, definitions: &Definitions, pla
     let answer = MultiSelect::new(&format!("Tools for {key}:"), rows)
         .with_default(&ticked)
         .with_page_size(16)
-        .with_help_message("type to search · space ticks · → all · ← none · enter saves · esc quits")
+        .with_help_message("type to search · space ticks · enter goes on · esc quits")
         .with_formatter(&|ticked| plural(ticked.len(), "tool") + " on")
         .prompt();
     let after: BTreeSet<String> = match answer {
@@ -78,18 +78,27 @@ pub(super) fn run(world: &World, config: &Config, definitions: &Definitions, pla
         out::line("Nothing was changed.")?;
         return Ok(Exit::Done);
     }
-    let mut choice = Choice::read(config, definitions, key)?;
-    for (name, on) in changes(&names, &before, &after) {
-        choice.set(&name, on)?;
+    // What was ticked may be hidden by what was typed last, so it is said before it counts.
+    let (on, off): (Vec<&String>, Vec<&String>) =
+        (after.difference(&before).collect(), before.difference(&after).collect());
+    for (what, names) in [("on", on), ("off", off)] {
+        if !names.is_empty() {
+            out::line(&format!("  {what}: {}", change::some(&names)))?;
+        }
     }
-    choice.store(world)?;
-    let (on, off) = (after.difference(&before).count(), before.difference(&after).count());
-    out::line(&format!("{} on, {} off.\n{}", plural(on, "tool"), plural(off, "tool"), choice.line(world, key)))?;
-    Ok(Exit::Done)
+    match Confirm::new("Save?").with_default(true).prompt() {
+        Ok(true) => change::run(world, config, definitions, key, &changes(&names, &before, &after), false),
+        Ok(false) | Err(InquireError::OperationCanceled) => {
+            out::line("Nothing was changed.")?;
+            Ok(Exit::Done)
+        }
+        Err(InquireError::OperationInterrupted) => Ok(Exit::Interrupted),
+        Err(error) => Err(Failure::new(format!("the question cannot be shown: {error}"))),
+    }
 }
 
 /// The names to switch: a whole toolset where all of its tools go the same way, else the single tools.
-fn changes(names: &[(String, String)], before: &BTreeSet<String>, after: &BTreeSet<String>) -> Vec<(String, bool)> {
+fn changes(names: &[(String, String)], before: &BTreeSet<String>, after: &BTreeSet<String>) -> Changes {
     let mut sets: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (set, tool) in names {
         sets.entry(set).or_default().push(tool);

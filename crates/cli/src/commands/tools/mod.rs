@@ -30,11 +30,11 @@ pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) 
     let Some(verb) = verb else { return checklist::run(world, &config, &definitions, platform) };
     match verb {
         ToolsVerb::List { selection, all, json } => {
-            list::list(&snapshot, checks, &chosen(&config, &selection, &definitions)?, all, json.json)
+            list::list(&snapshot, checks, &chosen(world, &config, &selection, &definitions)?, all, json.json)
         }
         ToolsVerb::Show { name, json } => show::show(&snapshot, checks, &name, json.json),
         ToolsVerb::Definitions { selection, provider, json } => {
-            let chosen = chosen(&config, &selection, &definitions)?;
+            let chosen = chosen(world, &config, &selection, &definitions)?;
             let shown = definitions::build(&snapshot, chosen.resolved, provider.into(), &Stripped::default());
             let texts: Vec<&str> = shown.list.iter().map(Definition::as_str).collect();
             let exact = format!("[{}]", texts.join(","));
@@ -48,10 +48,10 @@ pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) 
             Ok(Exit::Done)
         }
         ToolsVerb::Enable { names, platform, json } => {
-            change::run(world, &config, &definitions, &platform, &names, true, json.json)
+            change::run(world, &config, &definitions, &platform, &change::named(&names, true)?, json.json)
         }
         ToolsVerb::Disable { names, platform, json } => {
-            change::run(world, &config, &definitions, &platform, &names, false, json.json)
+            change::run(world, &config, &definitions, &platform, &change::named(&names, false)?, json.json)
         }
         ToolsVerb::Call { name, arguments, call: args, json } => {
             let (all, dispatcher) = (everything(&snapshot), session::dispatcher(definitions.registry()));
@@ -72,8 +72,14 @@ struct Chosen {
     surface: String,
 }
 
-fn chosen(config: &Config, args: &SelectionArgs, definitions: &Arc<Definitions>) -> Result<Chosen, Failure> {
+fn chosen(
+    world: &World,
+    config: &Config,
+    args: &SelectionArgs,
+    definitions: &Arc<Definitions>,
+) -> Result<Chosen, Failure> {
     let selection = session::selection(config, &args.platform, args.toolsets.as_ref(), args.disable.as_ref());
+    let selection = session::focused(world, config, selection, None);
     let surface = if args.toolsets.is_some() {
         "this selection"
     } else {
