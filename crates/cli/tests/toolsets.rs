@@ -191,6 +191,7 @@ fn a_toolset_of_ones_own_is_there_at_once_and_a_cycle_in_it_is_said() {
         let show = hermes.run(&["toolsets", "show", "mine"]);
         assert!(show.out.starts_with("mine · reading only · custom"), "{show:?}");
         assert!(show.out.contains("toolset \"mine\" includes itself, through \"other\""), "{}", show.out);
+        assert!(show.out.contains("\"not_there_yet\", which is no tool here so far"), "{}", show.out);
         assert_eq!(
             hermes.run(&["toolsets", "resolve", "mine"]).out.lines().take(2).collect::<Vec<_>>(),
             ["calculate", "read_file"]
@@ -306,6 +307,7 @@ fn what_is_no_name_and_what_would_be_lost_is_refused() {
     hermes.run(&["tools", "--platform", "telegram", "disable", "web"]).is_refused(2, &["--platform"]);
     hermes.run(&["--disable", "terminal", "tools", "list"]).is_refused(2, &["before the command"]);
     hermes.run(&["config", "set", "platform_toolsets", "{cli: []}"]).is_refused(2, &["hermes tools enable|disable"]);
+    hermes.run(&["config", "set", "agent.disabled_toolsets", "[-file]"]).is_refused(2, &["\"-file\""]);
     assert_eq!(config(&hermes), before);
     let ran = hermes.run(&["tools", "disable", "math, terminal"]);
     assert_eq!((ran.code, ran.out.lines().next()), (0, Some("off: calculate, terminal")), "{ran:?}");

@@ -78,7 +78,12 @@ fn known_toolsets(world: &World, key: &Key, value: &Value) -> Result<(), Failure
     }
     let names: Vec<&str> = value.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let definitions = session::definitions(world, &Config::load(world)?)?;
-    Selection::exactly(&names).resolve(&definitions.registry().snapshot(), definitions.checks())?;
+    let selection = if key.path == "toolsets" {
+        Selection::exactly(&names)
+    } else {
+        Selection { disabled: names.into_iter().map(str::to_owned).collect(), ..Selection::default() }
+    };
+    selection.resolve(&definitions.registry().snapshot(), definitions.checks())?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, Command, plural};
-use hermes_runtime::Verdict;
+use hermes_runtime::{Verdict, toolset};
 use serde_json::json;
 
 use crate::args::JsonArg;
@@ -181,6 +181,8 @@ fn tools(world: &World, config: &Config) -> Result<Finding, Failure> {
         Err(error) => return finding(Mark::Error, session::unknown(config, error).message),
     };
     let mut trouble: Vec<String> = resolved.notes.clone();
+    let own = toolset::custom(&snapshot).into_iter().filter_map(|name| toolset::info(&snapshot, &name).ok());
+    trouble.extend(own.flat_map(|set| set.notes));
     trouble.extend(resolved.verdicts.iter().filter_map(|(name, verdict)| match verdict {
         Verdict::Missing { reason, fix, .. } => Some(format!("{name}: {reason} ({fix})")),
         _ => None,

@@ -18,6 +18,7 @@ use hermes_core::ToolName;
 
 pub use self::selection::{Resolved, Selection, Verdict};
 use self::table::{CODING, CORE, LEGACY, PLATFORMS, Platform, TOOLSETS, Toolset};
+use crate::names::nearest;
 use crate::registry::{Entry, NameNotFree, OwnerKind, Snapshot};
 
 /// A toolset made at run time or in the configuration.
@@ -221,6 +222,7 @@ pub fn info(snapshot: &Snapshot, name: &str) -> Result<Info, UnknownToolset> {
     let mut walk = Walk::new(snapshot);
     walk.enter(name, None);
     let resolved = walk.members.into_keys().collect();
+    let mut notes = walk.notes;
     let own = |toolset: &str| snapshot.registered_in(toolset).into_iter().flatten().map(ToString::to_string);
     let (about, origin, tools, includes): (String, Origin, BTreeSet<String>, Vec<String>) = match meaning {
         Meaning::Set(set) => (
@@ -234,6 +236,16 @@ pub fn info(snapshot: &Snapshot, name: &str) -> Result<Info, UnknownToolset> {
             (platform.about.into(), Origin::Bundle, tools, Vec::new())
         }
         Meaning::Custom(custom) => {
+            // Lenient about tools that come later, and open about names that may be slips.
+            for tool in custom.tools.iter().filter(|tool| !is_tool(snapshot, tool)) {
+                let table = TOOLSETS.iter().flat_map(|set| set.tools).copied();
+                let known = snapshot.names().map(ToolName::as_str).chain(CORE.iter().copied()).chain(table);
+                let hint = match nearest(tool, known).first() {
+                    Some(nearest) => format!("; did you mean \"{nearest}\"?"),
+                    None => String::new(),
+                };
+                notes.push(format!("toolset \"{name}\" names \"{tool}\", which is no tool here so far{hint}"));
+            }
             let tools = custom.tools.iter().cloned().chain(own(name)).collect();
             (custom.about.clone(), Origin::Custom, tools, custom.includes.clone())
         }
@@ -253,15 +265,7 @@ pub fn info(snapshot: &Snapshot, name: &str) -> Result<Info, UnknownToolset> {
         }
         Meaning::All | Meaning::Tool => ("everything there is".into(), Origin::Bundle, BTreeSet::new(), Vec::new()),
     };
-    Ok(Info {
-        name: name.into(),
-        about,
-        origin,
-        tools: tools.into_iter().collect(),
-        includes,
-        resolved,
-        notes: walk.notes,
-    })
+    Ok(Info { name: name.into(), about, origin, tools: tools.into_iter().collect(), includes, resolved, notes })
 }
 
 /// Whether switching the set off leaves what every platform starts from alone: a surface's bundle, a posture, and any
@@ -273,7 +277,7 @@ fn is_bundle(name: &str) -> bool {
 fn unknown(snapshot: &Snapshot, name: &str) -> UnknownToolset {
     let mut known = names(snapshot);
     known.extend(snapshot.names().map(ToString::to_string));
-    let nearest = crate::names::nearest(name, known.iter().map(String::as_str));
+    let nearest = nearest(name, known.iter().map(String::as_str));
     UnknownToolset { name: name.to_owned(), nearest: nearest.into_iter().map(str::to_owned).collect() }
 }
 

@@ -13,6 +13,7 @@ use crate::config::edit::{self, Edit};
 use crate::config::{self, Config};
 use crate::session;
 use crate::terminal::out;
+use crate::terminal::text::wrapped;
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -59,7 +60,7 @@ pub(super) fn run(
     let mut text = String::new();
     for (what, names) in [("on", &turned_on), ("off", &turned_off)] {
         if !names.is_empty() {
-            text += &format!("{what}: {}\n", some(names));
+            text += &format!("{}\n", wrapped(&format!("{what}: {}", some(names)), 80, 0));
         }
     }
     if text.is_empty() {

@@ -15,7 +15,7 @@ use super::why;
 use crate::config::Config;
 use crate::session;
 use crate::terminal::out;
-use crate::terminal::text::{padded, shortened};
+use crate::terminal::text::{padded, shortened, wrapped};
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -83,7 +83,7 @@ pub(super) fn run(world: &World, config: &Config, definitions: &Definitions, pla
         (after.difference(&before).collect(), before.difference(&after).collect());
     for (what, names) in [("on", on), ("off", off)] {
         if !names.is_empty() {
-            out::line(&format!("  {what}: {}", change::some(&names)))?;
+            out::line(&wrapped(&format!("{what}: {}", change::some(&names)), 80, 2))?;
         }
     }
     match Confirm::new("Save?").with_default(true).prompt() {
