@@ -296,6 +296,28 @@ fn two_who_switch_at_the_same_time_both_get_what_they_asked_for() {
 }
 
 #[test]
+fn a_bundle_leaves_the_core_and_what_is_as_asked_is_not_written() {
+    let hermes = hermes();
+    let (before, all) = (config(&hermes), on(&hermes, "cli"));
+    let ran = hermes.run(&["tools", "disable", "hermes-telegram"]);
+    assert!(ran.out.starts_with("nothing changes here") && ran.out.contains("still on: calculate"), "{ran:?}");
+    hermes.run(&["tools", "enable", "file"]);
+    assert_eq!(config(&hermes), before, "nothing was written, so `toolsets` still counts");
+    hermes.home.write_config("platform_toolsets: {cli: [cli, -coding, -math]}\n");
+    let ran = hermes.run(&["tools", "enable", "calculate", "--json"]);
+    assert_eq!((&ran.json()["turned_on"], &ran.json()["turned_off"]), (&json!(["calculate"]), &json!([])), "{ran:?}");
+    assert_eq!(on(&hermes, "cli"), all);
+    hermes.run(&["tools", "disable", "hermes-cli"]);
+    assert!(on(&hermes, "cli").is_empty());
+    // What was off for every surface, and is not any more, is said.
+    hermes.home.write_config("agent: {disabled_toolsets: [terminal, file]}\n");
+    let ran = hermes.run(&["tools", "enable", "terminal"]);
+    assert!(ran.out.contains("agent.disabled_toolsets = [file], which counts for every surface"), "{ran:?}");
+    let ran = hermes.run(&["tools", "enable", "read_file", "--json"]);
+    assert_eq!(ran.json()["not_as_asked"][0]["why"], "read_file removed by disabled: file");
+}
+
+#[test]
 fn what_is_no_name_and_what_would_be_lost_is_refused() {
     let hermes = hermes();
     let before = config(&hermes);

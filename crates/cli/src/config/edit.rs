@@ -84,9 +84,9 @@ fn changed(old: &str, dotted: &str, value: &Value) -> Result<String, String> {
     }
     if let (Some(Value::Array(is)), Value::Array(wanted)) = (&is, value)
         && let Some(new) = list_changed(old, dotted, is, wanted)
-        && read(&new, dotted)?.as_ref() == Some(value)
+        && read(&new, dotted).is_ok_and(|written| written.as_ref() == Some(value))
     {
-        return Ok(new);
+        return alone(old, &new, dotted).map(|()| new);
     }
     if let (Some(Value::String(name)), true) = (read(old, "model")?, dotted.starts_with("model.")) {
         // `model: NAME` is accepted, but has no room for a second key.
@@ -129,24 +129,66 @@ fn changed(old: &str, dotted: &str, value: &Value) -> Result<String, String> {
         }
     };
     let written = read(&new, dotted)?;
-    if written.as_ref() == Some(value) { Ok(new) } else { Err(format!("the change of {dotted} did not take")) }
+    if written.as_ref() != Some(value) {
+        return Err(format!("the change of {dotted} did not take"));
+    }
+    alone(old, &new, dotted).map(|()| new)
 }
 
-/// The text with single items of a list taken out and put behind it, so that what stands beside the others stays; `None`
-/// if the lists differ in other ways.
+/// Whether nothing but `dotted` differs. A list with an anchor is also what its aliases stand for.
+fn alone(old: &str, new: &str, dotted: &str) -> Result<(), String> {
+    let rest = |text: &str| -> Result<Value, String> {
+        let mut root = node::parse(text).map_err(|error| error.why)?.to_json();
+        take_out(&mut root, &dotted.split('.').collect::<Vec<_>>());
+        Ok(if root.is_null() { Value::Object(serde_json::Map::new()) } else { root })
+    };
+    if rest(old)? == rest(new)? {
+        return Ok(());
+    }
+    Err(format!(
+        "{dotted} shares what stands there with other keys (& and *), which would change too; write it out first"
+    ))
+}
+
+/// Takes a key out, and the sections that hold nothing without it.
+fn take_out(root: &mut Value, path: &[&str]) {
+    let (Value::Object(map), [first, rest @ ..]) = (root, path) else { return };
+    if let Some(inner) = map.get_mut(*first) {
+        take_out(inner, rest);
+        if rest.is_empty() || inner.is_null() || inner.as_object().is_some_and(serde_json::Map::is_empty) {
+            map.remove(*first);
+        }
+    }
+}
+
+/// The text with single items of a list taken out and put in, so that what stands beside the others stays; `None` if no
+/// item stays, or the list cannot be changed like that.
 fn list_changed(old: &str, dotted: &str, is: &[Value], wanted: &[Value]) -> Option<String> {
-    let stays = is.iter().filter(|item| wanted.contains(item)).count();
-    if stays == 0 || !wanted.starts_with(&is.iter().filter(|item| wanted.contains(item)).cloned().collect::<Vec<_>>()) {
+    if !is.iter().any(|item| wanted.contains(item)) {
         return None;
     }
     let file = YamlFile::from_str(old).ok()?;
     let node = file.document()?.try_get_path(dotted).ok()?;
     let list = node.as_sequence()?;
-    for index in (0..is.len()).rev().filter(|index| !wanted.contains(&is[*index])) {
-        list.remove(index)?;
-    }
-    for item in &wanted[stays..] {
-        list.push(item.as_str()?);
+    let mut now = is.to_vec();
+    let mut at = 0;
+    while at < now.len().max(wanted.len()) {
+        match (now.get(at), wanted.get(at)) {
+            (Some(item), Some(wish)) if item == wish => at += 1,
+            (Some(item), _) if !wanted[at.min(wanted.len())..].contains(item) => {
+                list.remove(at)?;
+                now.remove(at);
+            }
+            (item, Some(wish)) => {
+                if item.is_some() {
+                    list.insert(at, wish.as_str()?);
+                } else {
+                    list.push(wish.as_str()?);
+                }
+                now.insert(at, wish.clone());
+            }
+            (_, None) => return None,
+        }
     }
     Some(file.to_string())
 }
@@ -187,6 +229,8 @@ mod tests {
             (json!(["file", "web", "math", "- x: y"]), ""),
             (json!(["file", "math", "vision"]), ""),
             (json!(["web", "math"]), "# reading"),
+            (json!(["file", "vision", "web", "math"]), ""),
+            (json!(["file", "math", "web"]), ""),
         ] {
             let new = changed(old, "toolsets", &list).unwrap();
             assert_eq!(read(&new, "toolsets").unwrap(), Some(list), "{new}");
@@ -198,6 +242,38 @@ mod tests {
         for old in ["toolsets: [file, web] # mine\n", "toolsets: []\n", "toolsets: file\n", "toolsets:\n"] {
             let list = json!(["web", "math"]);
             assert_eq!(read(&changed(old, "toolsets", &list).unwrap(), "toolsets").unwrap(), Some(list));
+        }
+    }
+
+    #[test]
+    fn what_an_alias_shares_is_not_changed_behind_its_back() {
+        for old in [
+            "platform_toolsets:\n  cli: &a [hermes-cli, -terminal]\n  telegram: *a\n",
+            "platform_toolsets:\n  cli: &a\n    - hermes-cli\n    - -terminal\n  telegram: *a\n",
+            "x_b: &b {cli: [hermes-cli, -terminal]}\nplatform_toolsets: {<<: *b}\n",
+            "agent:\n  disabled_toolsets: &a [terminal, file]\nplatform_toolsets: {cli: *a}\n",
+        ] {
+            for path in ["platform_toolsets.cli", "agent.disabled_toolsets"] {
+                match changed(old, path, &json!(["hermes-cli"])) {
+                    Ok(new) => alone(old, &new, path).unwrap(),
+                    Err(why) => assert!(why.contains("with other keys"), "{why}"),
+                }
+            }
+        }
+        let shared = "platform_toolsets:\n  cli: &a [hermes-cli, -terminal]\n  telegram: *a\n";
+        assert!(changed(shared, "platform_toolsets.cli", &json!(["hermes-cli"])).is_err());
+    }
+
+    #[test]
+    fn a_list_over_several_lines_in_brackets_is_changed_whatever_stands_in_it() {
+        for old in [
+            "toolsets: [\n  file, # a\n  web # b\n  # note\n]\n",
+            "toolsets: [\n  web, # b\n  # note\n]\n",
+            "toolsets: [ # o\n  math\n  # e\n] # x\n",
+        ] {
+            let list = json!(["web", "todo"]);
+            let new = changed(old, "toolsets", &list).unwrap_or_else(|why| panic!("{old}: {why}"));
+            assert_eq!(read(&new, "toolsets").unwrap(), Some(list), "{new}");
         }
     }
 

@@ -11,7 +11,8 @@ use crate::guardrails::{Action, Ending, Says, Signature};
 #[derive(Debug)]
 pub(super) struct Guardrail;
 
-/// After the tool: counts, hints, and ends a turn that goes round in circles.
+/// After the tool: counts, hints, and ends a turn that goes round in circles. A call that may have changed something sets
+/// back what reads have counted.
 #[derive(Debug)]
 pub(super) struct Repetition;
 

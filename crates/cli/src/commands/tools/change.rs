@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use hermes_core::ToolName;
-use hermes_runtime::{Definitions, Selection, toolset};
+use hermes_runtime::{Definitions, Selection, Verdict, toolset};
 use serde_json::json;
 
 use crate::config::edit::{self, Edit};
@@ -31,7 +31,8 @@ pub(super) fn run(
     let key = key(platform)?;
     let resolved = |config: &Config| super::resolved(config, &session::selection(config, key, None, None), definitions);
     let mut before = resolved(config)?;
-    let mut stored = (Vec::new(), Vec::new());
+    let mut is_changed = false;
+    let mut stored = (Vec::new(), None);
     // What is changed is what stands there at that moment, and not what was read before somebody thought about it.
     edit::update(&config::path(world), |text| {
         let config = Config::of(world, text)?;
@@ -42,7 +43,8 @@ pub(super) fn run(
             choice.set(name, *on)?;
         }
         let edits = choice.edits();
-        stored = (choice.list, choice.disabled);
+        stored = (choice.list, (choice.disabled != choice.were_disabled).then_some(choice.disabled));
+        is_changed = !edits.is_empty();
         Ok(edits)
     })?;
     let config = Config::load(world)?;
@@ -50,10 +52,16 @@ pub(super) fn run(
     let turned_on: Vec<&str> = after.tools.difference(&before.tools).map(ToolName::as_str).collect();
     let turned_off: Vec<&str> = before.tools.difference(&after.tools).map(ToolName::as_str).collect();
     let (list, disabled) = stored;
+    let other: Vec<(&str, String)> = changes
+        .iter()
+        .filter_map(|(name, on)| Some((name.as_str(), not_as_asked(name, *on, &after, definitions)?)))
+        .collect();
     if as_json {
         out::pretty(&json!({
-            "platform": key, "toolsets": list, "disabled": disabled, "turned_on": turned_on,
-            "turned_off": turned_off, "on": after.tools.len(), "notes": after.notes,
+            "platform": key, "toolsets": list, "turned_on": turned_on, "turned_off": turned_off,
+            "on": after.tools.len(), "disabled": config.list("agent.disabled_toolsets"),
+            "not_as_asked": other.into_iter().map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
+            "notes": after.notes,
         }))?;
         return Ok(Exit::Done);
     }
@@ -67,11 +75,14 @@ pub(super) fn run(
         text += "nothing changes here\n";
     }
     let file = world.shown(&config::path(world));
-    text += &format!("platform_toolsets.{key} = [{}] in {file}\n", list.join(", "));
-    for (name, on) in changes {
-        if let Some(why) = not_as_asked(name, *on, &after, definitions) {
-            text += &format!("! {name}: {why}\n");
-        }
+    if is_changed {
+        text += &format!("platform_toolsets.{key} = [{}] in {file}\n", list.join(", "));
+    }
+    if let Some(disabled) = disabled {
+        text += &format!("agent.disabled_toolsets = [{}], which counts for every surface\n", disabled.join(", "));
+    }
+    for (name, why) in other {
+        text += &format!("! {name}: {why}\n");
     }
     for note in &after.notes {
         text += &format!("! {note}\n");
@@ -124,12 +135,17 @@ pub(super) fn key(platform: &str) -> Result<&'static str, Failure> {
 /// A name whose tools are not all as asked for, and why.
 fn not_as_asked(name: &str, on: bool, after: &hermes_runtime::Resolved, definitions: &Definitions) -> Option<String> {
     let tools = members(name, definitions).ok()?;
+    if !on {
+        let still: Vec<&str> = tools.iter().map(String::as_str).filter(|tool| after.tools.contains(*tool)).collect();
+        let why = format!("still on: {}; name them, or their toolsets, to switch them off", some(&still));
+        return (!still.is_empty()).then_some(why);
+    }
     let other: Vec<String> = tools
         .iter()
-        .filter(|tool| after.tools.contains(tool.as_str()) != on)
+        .filter(|tool| !after.tools.contains(tool.as_str()))
         .filter_map(|tool| after.verdicts.get(tool).map(|verdict| format!("{tool} {}", super::why(verdict))))
         .collect();
-    (on && !other.is_empty()).then(|| match other.as_slice() {
+    (!other.is_empty()).then(|| match other.as_slice() {
         [first, rest @ ..] if rest.len() > 3 => format!("{first}; and {} more (hermes tools list --all)", rest.len()),
         _ => other.join("; "),
     })
@@ -139,27 +155,38 @@ fn not_as_asked(name: &str, on: bool, after: &hermes_runtime::Resolved, definiti
 fn members(name: &str, definitions: &Definitions) -> Result<BTreeSet<String>, Failure> {
     let selection = Selection::exactly(&[name]);
     let resolved = selection.resolve(&definitions.registry().snapshot(), definitions.checks())?;
-    let wanted = resolved.verdicts.into_iter().filter(|(_, verdict)| *verdict != hermes_runtime::Verdict::NotSelected);
+    let wanted = resolved.verdicts.into_iter().filter(|(_, verdict)| *verdict != Verdict::NotSelected);
     Ok(wanted.map(|(tool, _)| tool).collect())
+}
+
+/// What a name takes away with a minus before it. Not always all of it: a bundle leaves the core.
+fn taken_by(name: &str, definitions: &Definitions) -> Result<BTreeSet<String>, Failure> {
+    let minus = format!("-{name}");
+    let selection = Selection::exactly(&["all", name, &minus]);
+    let resolved = selection.resolve(&definitions.registry().snapshot(), definitions.checks())?;
+    let taken = resolved.verdicts.into_iter().filter(|(_, verdict)| matches!(verdict, Verdict::Removed(_)));
+    Ok(taken.map(|(tool, _)| tool).collect())
 }
 
 /// What is stored for a surface.
 struct Choice<'a> {
-    config: &'a Config,
     definitions: &'a Definitions,
     key: &'static str,
     list: Vec<String>,
+    was: Vec<String>,
     disabled: Vec<String>,
+    were_disabled: Vec<String>,
 }
 
 impl<'a> Choice<'a> {
-    fn read(config: &'a Config, definitions: &'a Definitions, key: &'static str) -> Result<Self, Failure> {
+    fn read(config: &Config, definitions: &'a Definitions, key: &'static str) -> Result<Self, Failure> {
         let selection = session::selection(config, key, None, None);
         // A list with a mistake in it is not built upon.
         super::resolved(config, &selection, definitions)?;
         let own = || vec![toolset::platform(key).unwrap_or(key).to_owned()];
         let list = selection.toolsets.unwrap_or_else(own);
-        Ok(Self { config, definitions, key, list, disabled: config.list("agent.disabled_toolsets") })
+        let disabled = config.list("agent.disabled_toolsets");
+        Ok(Self { definitions, key, was: list.clone(), list, were_disabled: disabled.clone(), disabled })
     }
 
     /// Adds or takes away a toolset or a tool.
@@ -177,8 +204,16 @@ impl<'a> Choice<'a> {
                 self.list.push(name.to_owned());
             }
         } else {
-            self.list.retain(|entry| entry != name);
-            if !self.positive()?.is_disjoint(&tools) && !self.list.contains(&minus) {
+            let snapshot = self.definitions.registry().snapshot();
+            // `cli` stands for `hermes-cli` where nothing else is called that.
+            let surface = |name: &str| match toolset::info(&snapshot, name) {
+                Ok(_) => name.to_owned(),
+                Err(_) => toolset::platform(name).unwrap_or(name).to_owned(),
+            };
+            let meant = surface(name);
+            self.list.retain(|entry| surface(entry) != meant);
+            let taken = taken_by(name, self.definitions)?;
+            if !self.positive()?.is_disjoint(&taken) && !self.list.contains(&minus) {
                 self.list.push(minus);
             }
         }
@@ -193,15 +228,19 @@ impl<'a> Choice<'a> {
     /// Takes `tools` out of what is taken away: a set that is off but for one tool becomes a list of the others.
     fn lift(&mut self, tools: &BTreeSet<String>) -> Result<(), Failure> {
         let mut list = Vec::new();
+        let mut rest = BTreeSet::new();
         for entry in &self.list {
-            let off = entry.strip_prefix('-').map(|name| members(name, self.definitions)).transpose()?;
+            let off = entry.strip_prefix('-').map(|name| taken_by(name, self.definitions)).transpose()?;
             match off {
                 Some(off) if !off.is_disjoint(tools) => {
-                    list.extend(off.difference(tools).map(|tool| format!("-{tool}")));
+                    rest.extend(off.difference(tools).map(|tool| format!("-{tool}")));
                 }
                 _ => list.push(entry.clone()),
             }
         }
+        // Behind the others, so that these keep their places and what stands beside them.
+        rest.retain(|entry| !list.contains(entry));
+        list.extend(rest);
         self.list = list;
         Ok(())
     }
@@ -223,8 +262,11 @@ impl<'a> Choice<'a> {
 
     /// What has to be written.
     fn edits(&self) -> Vec<Edit> {
-        let mut edits = vec![(format!("platform_toolsets.{}", self.key), json!(self.list))];
-        if self.disabled != self.config.list("agent.disabled_toolsets") {
+        let mut edits = Vec::new();
+        if self.list != self.was {
+            edits.push((format!("platform_toolsets.{}", self.key), json!(self.list)));
+        }
+        if self.disabled != self.were_disabled {
             edits.push(("agent.disabled_toolsets".into(), json!(self.disabled)));
         }
         edits
