@@ -14,6 +14,7 @@ use hermes_runtime::{
     ApprovalMode, Checks, Definitions, Dispatcher, Guardrails, OwnerKind, PlainJudge, Profile, Registry, Scope,
     Selection, Silent, Status, Task, Wanted,
 };
+use hermes_testkit::measure::{in_turn, median, ratio, shown, timed};
 use hermes_testkit::{FakeEnvironment, FakeSurroundings, FakeTool};
 use serde_json::{Value, json};
 
@@ -333,49 +334,8 @@ fn row(what: &str, of: &str, read: impl Fn(&str), piece: &str) {
     println!("| {what} | {of} | {} | {slope:.2} | 100 kB below 2 ms, linear |", cells.join(" | "));
 }
 
-// ---------------------------------------------------------------------------------------------------------- measuring
-
-/// Medians of both, from rounds that take turns. The first round only warms up.
-fn in_turn(rounds: usize, mut ours: impl FnMut(), mut floor: impl FnMut()) -> (Duration, Duration) {
-    let (mut a, mut b) = (Vec::new(), Vec::new());
-    for round in 0..=rounds {
-        let (x, y) = (timed(&mut ours), timed(&mut floor));
-        if round > 0 {
-            a.push(x);
-            b.push(y);
-        }
-    }
-    (median(a), median(b))
-}
-
 /// What one of many takes, the median of eleven rounds.
 fn many(count: u32, mut work: impl FnMut()) -> Duration {
     let mut round = || (0..count / 10).for_each(|_| work());
     median((0..11).map(|_| timed(&mut round) / (count / 10)).collect())
-}
-
-fn timed(work: &mut impl FnMut()) -> Duration {
-    let began = Instant::now();
-    work();
-    began.elapsed()
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-fn ratio(a: Duration, b: Duration) -> f64 {
-    a.as_secs_f64() / b.as_secs_f64().max(1e-9)
-}
-
-fn shown(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds < 1e-6 {
-        format!("{:.0} ns", seconds * 1e9)
-    } else if seconds < 1e-3 {
-        format!("{:.2} µs", seconds * 1e6)
-    } else {
-        format!("{:.2} ms", seconds * 1e3)
-    }
 }

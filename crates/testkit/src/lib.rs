@@ -18,6 +18,7 @@
 pub mod environment;
 pub mod home;
 pub mod hooks;
+pub mod measure;
 pub mod model_server;
 pub mod person;
 pub mod reports;

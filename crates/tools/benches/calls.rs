@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, JsonMap, RawArguments, ToolCall};
 use hermes_exec::LocalEnvironment;
 use hermes_runtime::{ApprovalMode, Dispatcher, PlainJudge, Registry, Scope, Silent, Status, Task};
+use hermes_testkit::measure::{in_turn, shown};
 use serde_json::{Value, json};
 
 const RUNS: usize = 200;
@@ -39,6 +39,7 @@ fn main() {
     };
 
     let (ours, floor) = in_turn(
+        RUNS,
         || call("terminal", json!({"command": "true"})),
         || assert!(Command::new("bash").args(["-c", "true"]).stdin(Stdio::null()).status().unwrap().success()),
     );
@@ -46,34 +47,6 @@ fn main() {
     let ratio = ours.as_secs_f64() / floor.as_secs_f64();
     println!("| `terminal true` | {} | `bash -c true` {} | {ratio:.1}x | at most 2x |", shown(ours), shown(floor));
     let (ours, floor) =
-        in_turn(|| call("read_file", json!({"path": "lines.txt"})), || drop(std::fs::read(&file).unwrap()));
+        in_turn(RUNS, || call("read_file", json!({"path": "lines.txt"})), || drop(std::fs::read(&file).unwrap()));
     println!("| `read_file` of 100 lines | {} | reading the bytes {} | | below 1 ms |", shown(ours), shown(floor));
-}
-
-/// Medians of both, from runs that take turns. The first round only warms up.
-fn in_turn(mut ours: impl FnMut(), mut floor: impl FnMut()) -> (Duration, Duration) {
-    let (mut a, mut b) = (Vec::new(), Vec::new());
-    for i in 0..=RUNS {
-        let (x, y) = (timed(&mut ours), timed(&mut floor));
-        if i > 0 {
-            a.push(x);
-            b.push(y);
-        }
-    }
-    (median(a), median(b))
-}
-
-fn timed(work: &mut impl FnMut()) -> Duration {
-    let began = Instant::now();
-    work();
-    began.elapsed()
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-fn shown(time: Duration) -> String {
-    format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }
