@@ -173,6 +173,19 @@ pub(crate) struct SelectionArgs {
     pub(crate) disable: Option<Vec<String>>,
 }
 
+/// What is switched.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SwitchArgs {
+    /// Toolsets or tools.
+    #[arg(required = true)]
+    pub(crate) names: Vec<String>,
+    /// For which surface.
+    #[arg(long, value_name = "NAME", default_value = "cli")]
+    pub(crate) platform: String,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+}
+
 /// Where and how calls are made.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CallArgs {
@@ -209,28 +222,10 @@ pub(crate) enum ToolsVerb {
     },
     /// Switch toolsets or tools on. A conversation that is running follows with its next turn.
     #[command(after_help = "Examples:\n  hermes tools enable spotify\n  hermes tools enable web --platform telegram")]
-    Enable {
-        /// Toolsets or tools.
-        #[arg(required = true)]
-        names: Vec<String>,
-        /// For which surface.
-        #[arg(long, value_name = "NAME", default_value = "cli")]
-        platform: String,
-        #[command(flatten)]
-        json: JsonArg,
-    },
+    Enable(SwitchArgs),
     /// Switch toolsets or tools off. A conversation that is running follows with its next turn.
     #[command(after_help = "Examples:\n  hermes tools disable terminal\n  hermes tools disable patch write_file")]
-    Disable {
-        /// Toolsets or tools.
-        #[arg(required = true)]
-        names: Vec<String>,
-        /// For which surface.
-        #[arg(long, value_name = "NAME", default_value = "cli")]
-        platform: String,
-        #[command(flatten)]
-        json: JsonArg,
-    },
+    Disable(SwitchArgs),
     /// Make one call and print what a model would get. Exit code 0 if the tool answered, else 1.
     #[command(
         after_help = "Examples:\n  hermes tools call search_files '{\"pattern\": \"fn main\"}'\n  hermes tools call terminal '{\"command\": \"make test\"}' --approve all"

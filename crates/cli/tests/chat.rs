@@ -11,10 +11,16 @@ use rexpect::session::{PtySession, spawn_with_options};
 const PATIENCE_MS: u64 = 30_000;
 
 fn chat(hermes: &Hermes, script: &[&str]) -> PtySession {
-    let model = hermes.script(script);
+    let mut session = in_a_terminal(hermes, &["--model", &hermes.script(script)]);
+    expect(&mut session, "Type a task, / for commands");
+    expect(&mut session, "› ");
+    session
+}
+
+fn in_a_terminal(hermes: &Hermes, args: &[&str]) -> PtySession {
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("hermes"));
     command
-        .args(["--model", &model])
+        .args(args)
         .current_dir(hermes.home.work())
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
@@ -23,10 +29,7 @@ fn chat(hermes: &Hermes, script: &[&str]) -> PtySession {
         .env("TERM", "xterm")
         .env("NO_COLOR", "1");
     let options = Options::new().timeout_ms(Some(PATIENCE_MS)).strip_ansi_escape_codes(true);
-    let mut session = spawn_with_options(command, options).unwrap();
-    expect(&mut session, "Type a task, / for commands");
-    expect(&mut session, "› ");
-    session
+    spawn_with_options(command, options).unwrap()
 }
 
 /// Waits for `text`. rexpect takes each byte for a character, so the text is given to it byte by byte.
@@ -182,18 +185,7 @@ fn a_tool_that_is_switched_off_elsewhere_is_off_with_the_next_turn() {
 #[test]
 fn the_checklist_ticks_searches_and_saves() {
     let hermes = hermes();
-    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("hermes"));
-    command
-        .arg("tools")
-        .current_dir(hermes.home.work())
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", hermes.home.user_home())
-        .env("HERMES_HOME", hermes.home.home())
-        .env("TERM", "xterm")
-        .env("NO_COLOR", "1");
-    let options = Options::new().timeout_ms(Some(PATIENCE_MS)).strip_ansi_escape_codes(true);
-    let mut session = spawn_with_options(command, options).unwrap();
+    let mut session = in_a_terminal(&hermes, &["tools"]);
     expect(&mut session, "Tools for cli:");
     expect(&mut session, "type to search");
     let press = |session: &mut PtySession, keys: &str| {

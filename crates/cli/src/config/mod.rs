@@ -37,6 +37,20 @@ pub(crate) struct Config {
     pub(crate) on_the_board: bool,
 }
 
+/// Where a text comes from that is being read.
+struct Source<'a> {
+    /// What messages call it.
+    path: &'a Path,
+    /// What `${NAME}` stands for.
+    variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Source<'_> {
+    fn trouble(&self, line: u64, why: &str) -> Failure {
+        Failure::new(format!("{} line {line}: {why}", self.path.display()))
+    }
+}
+
 /// Where the configuration file is.
 pub(crate) fn path(world: &World) -> PathBuf {
     world.home.join("config.yaml")
@@ -86,33 +100,27 @@ impl Config {
 
     /// Reads `text`; `path` is what messages call it, `variable` gives what `${NAME}` stands for.
     fn parse(path: &Path, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, Failure> {
-        let trouble = |line: u64, why: &str| Failure::new(format!("{} line {line}: {why}", path.display()));
-        let root = node::parse(text).map_err(|error| trouble(error.line, &error.why))?;
+        let source = Source { path, variable };
+        let root = node::parse(text).map_err(|error| source.trouble(error.line, &error.why))?;
         let mut config = Self::default();
         let Node::Map(entries) = root else {
             return match root {
                 Node::Leaf(Value::Null) => Ok(config),
-                _ => Err(trouble(1, "the file must hold keys and values, for example `model:`")),
+                _ => Err(source.trouble(1, "the file must hold keys and values, for example `model:`")),
             };
         };
         for entry in &entries {
-            config.take(&entry.key, entry, variable, &trouble)?;
+            config.take(&entry.key, entry, &source)?;
         }
         Ok(config)
     }
 
-    fn take(
-        &mut self,
-        dotted: &str,
-        entry: &node::Entry,
-        variable: &dyn Fn(&str) -> Option<String>,
-        trouble: &dyn Fn(u64, &str) -> Failure,
-    ) -> Result<(), Failure> {
+    fn take(&mut self, dotted: &str, entry: &node::Entry, source: &Source<'_>) -> Result<(), Failure> {
         match (standing(dotted), &entry.value) {
             (Standing::Accepted, _) | (Standing::Section, Node::Leaf(Value::Null)) => Ok(()),
-            (Standing::Section, Node::Map(inner)) => inner
-                .iter()
-                .try_for_each(|inner| self.take(&format!("{dotted}.{}", inner.key), inner, variable, trouble)),
+            (Standing::Section, Node::Map(inner)) => {
+                inner.iter().try_for_each(|inner| self.take(&format!("{dotted}.{}", inner.key), inner, source))
+            }
             // The original also takes `model: NAME`.
             (Standing::Section, Node::Leaf(Value::String(name))) if dotted == "model" => {
                 self.values.insert("model.default", Value::String(name.clone()));
@@ -122,53 +130,50 @@ impl Config {
             (Standing::Ours, Node::Map(_)) if dotted == "toolsets" => {
                 let sets = entry.value.to_json();
                 let Some(key) = keys::find("custom_toolsets") else { return Ok(()) };
-                let sets = key.check(&sets).map_err(|why| trouble(entry.line, &why))?;
-                self.add_toolsets(sets).map_err(|why| trouble(entry.line, &why))
+                let sets = key.check(&sets).map_err(|why| source.trouble(entry.line, &why))?;
+                self.add_toolsets(sets).map_err(|why| source.trouble(entry.line, &why))
             }
             (Standing::Ours, Node::Map(surfaces)) if dotted == "platform_toolsets" => {
                 for surface in surfaces {
-                    self.check_surface(surface, trouble)?;
+                    self.check_surface(surface, source)?;
                 }
-                self.take_value(dotted, entry, variable, trouble)
+                self.take_value(dotted, entry, source)
             }
             (Standing::Section, _) => {
-                Err(trouble(entry.line, &format!("{dotted} must hold keys, for example {}", example(dotted))))
+                Err(source.trouble(entry.line, &format!("{dotted} must hold keys, for example {}", example(dotted))))
             }
-            (Standing::Ours, _) => self.take_value(dotted, entry, variable, trouble),
+            (Standing::Ours, _) => self.take_value(dotted, entry, source),
             (Standing::Unknown(Some(nearest)), _) => {
-                Err(trouble(entry.line, &format!("\"{dotted}\" is not a key; did you mean \"{nearest}\"?")))
+                Err(source.trouble(entry.line, &format!("\"{dotted}\" is not a key; did you mean \"{nearest}\"?")))
             }
             (Standing::Unknown(None), _) if dotted.contains('.') => {
-                Err(trouble(entry.line, &format!("\"{dotted}\" is not a key (hermes config get lists them)")))
+                Err(source.trouble(entry.line, &format!("\"{dotted}\" is not a key (hermes config get lists them)")))
             }
             (Standing::Unknown(None), _) => {
                 self.warnings.push(
-                    trouble(entry.line, &format!("\"{dotted}\" is not a key that Hermes knows; it is ignored")).message,
+                    source
+                        .trouble(entry.line, &format!("\"{dotted}\" is not a key that Hermes knows; it is ignored"))
+                        .message,
                 );
                 Ok(())
             }
         }
     }
 
-    fn take_value(
-        &mut self,
-        dotted: &str,
-        entry: &node::Entry,
-        variable: &dyn Fn(&str) -> Option<String>,
-        trouble: &dyn Fn(u64, &str) -> Failure,
-    ) -> Result<(), Failure> {
+    fn take_value(&mut self, dotted: &str, entry: &node::Entry, source: &Source<'_>) -> Result<(), Failure> {
         let Some(key) = keys::find(dotted) else { return Ok(()) };
-        let value = with_variables(entry.value.to_json(), variable);
+        let value = with_variables(entry.value.to_json(), source.variable);
         if key.kind == Kind::List && value.as_str().is_some_and(|text| text.contains([',', '['])) {
-            self.warnings.push(trouble(entry.line, &format!("{dotted} is a text; it is read as a list")).message);
+            self.warnings
+                .push(source.trouble(entry.line, &format!("{dotted} is a text; it is read as a list")).message);
         }
-        let value = key.check(&value).map_err(|why| trouble(entry.line, &why))?;
+        let value = key.check(&value).map_err(|why| source.trouble(entry.line, &why))?;
         match value {
             Value::String(text) if key.kind == Kind::Secret => {
                 self.secrets.insert(key.path, text.into());
             }
             value if key.kind == Kind::Toolsets => {
-                return self.add_toolsets(value).map_err(|why| trouble(entry.line, &why));
+                return self.add_toolsets(value).map_err(|why| source.trouble(entry.line, &why));
             }
             value => {
                 self.values.insert(key.path, value);
@@ -190,7 +195,7 @@ impl Config {
     }
 
     /// A list under a name that no surface has would restrict nobody.
-    fn check_surface(&mut self, entry: &node::Entry, trouble: &dyn Fn(u64, &str) -> Failure) -> Result<(), Failure> {
+    fn check_surface(&mut self, entry: &node::Entry, source: &Source<'_>) -> Result<(), Failure> {
         let written = &entry.key;
         let known: Vec<&str> = toolset::platforms().filter_map(toolset::platform_key).collect();
         let meant = toolset::platform_key(written).or_else(|| names::nearest(written, known).first().copied());
@@ -198,11 +203,11 @@ impl Config {
             Some(key) if key == written => Ok(()),
             Some(key) => {
                 let why = format!("platform_toolsets has no surface \"{written}\"; did you mean \"{key}\"?");
-                Err(trouble(entry.line, &why))
+                Err(source.trouble(entry.line, &why))
             }
             None => {
                 let why = format!("platform_toolsets.{written} is no surface that Hermes knows; it is ignored");
-                self.warnings.push(trouble(entry.line, &why).message);
+                self.warnings.push(source.trouble(entry.line, &why).message);
                 Ok(())
             }
         }

@@ -9,6 +9,7 @@ use hermes_core::ToolName;
 use hermes_runtime::{Definitions, Selection, Verdict, toolset};
 use serde_json::json;
 
+use crate::args::SwitchArgs;
 use crate::config::edit::{self, Edit};
 use crate::config::{self, Config};
 use crate::session;
@@ -16,6 +17,17 @@ use crate::terminal::out;
 use crate::terminal::text::wrapped;
 use crate::words::{Exit, Failure};
 use crate::world::World;
+
+/// Switches what stands on the command line on or off.
+pub(super) fn switch(
+    world: &World,
+    config: &Config,
+    definitions: &Definitions,
+    args: &SwitchArgs,
+    on: bool,
+) -> Result<Exit, Failure> {
+    run(world, config, definitions, &args.platform, &named(&args.names, on)?, args.json.json)
+}
 
 /// The changes that were asked for: a name, and whether it shall be on.
 pub(super) type Changes = Vec<(String, bool)>;
@@ -100,7 +112,7 @@ pub(super) fn some(names: &[impl AsRef<str>]) -> String {
 }
 
 /// What was typed: names by themselves or separated by commas.
-pub(super) fn named(typed: &[String], on: bool) -> Result<Changes, Failure> {
+fn named(typed: &[String], on: bool) -> Result<Changes, Failure> {
     let names = typed.iter().flat_map(|typed| typed.split(',')).map(str::trim).filter(|name| !name.is_empty());
     let changes: Changes = names.map(|name| (name.to_owned(), on)).collect();
     if changes.is_empty() {
