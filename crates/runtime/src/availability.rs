@@ -171,19 +171,13 @@ impl Checks {
     fn ask(&self, question: Question, check: Option<Check>, now: Duration) -> Availability {
         match (&question, check) {
             (Question::Variable(name), _) => {
-                let says = if self.0.surroundings.has_variable(name) {
-                    Availability::Available
-                } else {
-                    Availability::missing(format!("{name} is not set"), format!("set {name}"))
-                };
+                let is_set = self.0.surroundings.has_variable(name);
+                let says = if_there(is_set, || (format!("{name} is not set"), format!("set {name}")));
                 self.note(question, None, says)
             }
             (Question::Program(name), _) => {
-                let says = if self.0.surroundings.has_program(name) {
-                    Availability::Available
-                } else {
-                    Availability::missing(format!("{name} not found"), format!("install {name}"))
-                };
+                let is_there = self.0.surroundings.has_program(name);
+                let says = if_there(is_there, || (format!("{name} not found"), format!("install {name}")));
                 self.note(question, None, says)
             }
             (Question::Check(..), Some(check)) if check.is_slow() => {
@@ -292,6 +286,14 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
+fn if_there(is_there: bool, reason_and_fix: impl FnOnce() -> (String, String)) -> Availability {
+    if is_there {
+        return Availability::Available;
+    }
+    let (reason, fix) = reason_and_fix();
+    Availability::missing(reason, fix)
+}
+
 fn still_unknown() -> Availability {
     Availability::missing("not known yet: it is being checked", "try again in a moment")
 }
@@ -300,7 +302,7 @@ fn ask_safely(check: &Check) -> Availability {
     catch_unwind(AssertUnwindSafe(|| check.ask())).unwrap_or_else(|_| {
         Availability::missing(
             format!("the check `{}` failed", check.id()),
-            "this is a bug in it; hermes doctor tells more",
+            "this is a bug in it; tell whoever made the tool",
         )
     })
 }

@@ -171,9 +171,7 @@ impl Definitions {
         memo.push(remembered);
         Ok(shown)
     }
-}
 
-impl Definitions {
     /// The tools of `shown` told once more, as `wanted` has it, for a turn in which the provider refused a schema. No
     /// tool joins, whatever was registered meanwhile; one that is not registered any more is left out.
     pub fn told_again(&self, shown: &Shown, wanted: &Wanted) -> Arc<Shown> {

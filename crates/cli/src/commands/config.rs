@@ -34,13 +34,12 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
             let value = if value == "-" { from_standard_input()? } else { value };
             let value = key.check(&given(key, &value)).map_err(Failure::usage)?;
             // A file that is broken elsewhere is not touched.
-            Config::load_and_warn(world)?;
-            known_toolsets(world, key, &value)?;
+            let config = Config::load_and_warn(world)?;
+            known_toolsets(world, &config, key, &value)?;
             let path = config::path(world);
             edit::set(&path, key.path, &value)?;
             let value = if key.kind == Kind::Secret { json!("(not shown)") } else { value };
             out::line(&format!("{} = {value} in {}", key.path, world.shown(&path)))?;
-            let config = Config::load(world)?;
             if key.path == "toolsets" && config.platform_toolsets("cli").is_some() {
                 out::line("! platform_toolsets.cli is set too, and that is what counts in the terminal")?;
             }
@@ -72,12 +71,12 @@ fn shown(config: &Config, key: &Key) -> Value {
 }
 
 /// A toolset that does not exist would stop every later command.
-fn known_toolsets(world: &World, key: &Key, value: &Value) -> Result<(), Failure> {
+fn known_toolsets(world: &World, config: &Config, key: &Key, value: &Value) -> Result<(), Failure> {
     if !matches!(key.path, "toolsets" | "agent.disabled_toolsets") {
         return Ok(());
     }
     let names: Vec<&str> = value.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let definitions = session::definitions(world, &Config::load(world)?)?;
+    let definitions = session::definitions(world, config)?;
     let selection = if key.path == "toolsets" {
         Selection::exactly(&names)
     } else {

@@ -18,16 +18,19 @@ use crate::words::Failure;
 
 /// Sets `dotted` to `value` in the file at `path`, like [`update`].
 pub(crate) fn set(path: &Path, dotted: &str, value: &Value) -> Result<(), Failure> {
-    update(path, |_| Ok(vec![(dotted.to_owned(), value.clone())]))
+    update(path, |_| Ok((vec![(dotted.to_owned(), value.clone())], ())))
 }
 
 /// A dotted path and what it shall be.
 pub(crate) type Edit = (String, Value);
 
 /// Changes the file at `path`, which is created (with its folder, private to the user) if needed. A link stays a link.
-/// `edits` sees the text as it is and answers with everything that changes; nobody else changes the file meanwhile, and
-/// all of it is written in one step or none.
-pub(crate) fn update(path: &Path, edits: impl FnOnce(&str) -> Result<Vec<Edit>, Failure>) -> Result<(), Failure> {
+/// `edits` sees the text as it is and answers with everything that changes, and with whatever the caller wants to keep;
+/// nobody else changes the file meanwhile, and all of it is written in one step or none.
+pub(crate) fn update<T>(
+    path: &Path,
+    edits: impl FnOnce(&str) -> Result<(Vec<Edit>, T), Failure>,
+) -> Result<T, Failure> {
     let trouble =
         |what: &str, error: &dyn std::fmt::Display| Failure::new(format!("cannot {what} {}: {error}", path.display()));
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -39,11 +42,12 @@ pub(crate) fn update(path: &Path, edits: impl FnOnce(&str) -> Result<Vec<Edit>, 
         read => read.map_err(|error| trouble("read", &error))?,
     };
     let mut new = old.clone();
-    for (dotted, value) in edits(&old)? {
+    let (edits, kept) = edits(&old)?;
+    for (dotted, value) in edits {
         new = changed(&new, &dotted, &value).map_err(|why| trouble("change", &why))?;
     }
     if new == old {
-        return Ok(());
+        return Ok(kept);
     }
     if !old.is_empty() {
         // What is replaced was good enough to be read a moment ago; it stays beside the new one.
@@ -54,7 +58,7 @@ pub(crate) fn update(path: &Path, edits: impl FnOnce(&str) -> Result<Vec<Edit>, 
     let private = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
     private.map_err(|error| trouble("write", &error))?;
     files::write(path, new.as_bytes()).map_err(|error| Failure::new(format!("cannot write {error}")))?;
-    Ok(())
+    Ok(kept)
 }
 
 /// Where the file is kept as it was before the last change: `config.yaml.last-good`.

@@ -127,12 +127,7 @@ impl Config {
                 Ok(())
             }
             // So is `toolsets: {NAME: {…}}`: not which are on, but what they are.
-            (Standing::Ours, Node::Map(_)) if dotted == "toolsets" => {
-                let sets = entry.value.to_json();
-                let Some(key) = keys::find("custom_toolsets") else { return Ok(()) };
-                let sets = key.check(&sets).map_err(|why| source.trouble(entry.line, &why))?;
-                self.add_toolsets(sets).map_err(|why| source.trouble(entry.line, &why))
-            }
+            (Standing::Ours, Node::Map(_)) if dotted == "toolsets" => self.take_value("custom_toolsets", entry, source),
             (Standing::Ours, Node::Map(surfaces)) if dotted == "platform_toolsets" => {
                 for surface in surfaces {
                     self.check_surface(surface, source)?;

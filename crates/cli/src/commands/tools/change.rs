@@ -19,14 +19,8 @@ use crate::words::{Exit, Failure};
 use crate::world::World;
 
 /// Switches what stands on the command line on or off.
-pub(super) fn switch(
-    world: &World,
-    config: &Config,
-    definitions: &Definitions,
-    args: &SwitchArgs,
-    on: bool,
-) -> Result<Exit, Failure> {
-    run(world, config, definitions, &args.platform, &named(&args.names, on)?, args.json.json)
+pub(super) fn switch(world: &World, definitions: &Definitions, args: &SwitchArgs, on: bool) -> Result<Exit, Failure> {
+    run(world, definitions, &args.platform, &named(&args.names, on)?, args.json.json)
 }
 
 /// The changes that were asked for: a name, and whether it shall be on.
@@ -34,7 +28,6 @@ pub(super) type Changes = Vec<(String, bool)>;
 
 pub(super) fn run(
     world: &World,
-    config: &Config,
     definitions: &Definitions,
     platform: &str,
     changes: &Changes,
@@ -42,35 +35,28 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let key = key(platform)?;
     let resolved = |config: &Config| super::resolved(config, &session::selection(config, key, None, None), definitions);
-    let mut before = resolved(config)?;
-    let mut is_changed = false;
-    let mut stored = (Vec::new(), None);
     // What is changed is what stands there at that moment, and not what was read before somebody thought about it.
-    edit::update(&config::path(world), |text| {
+    let (before, choice) = edit::update(&config::path(world), |text| {
         let config = Config::of(world, text)?;
         session::define_toolsets(&config, definitions.registry())?;
-        before = resolved(&config)?;
+        let before = resolved(&config)?;
         let mut choice = Choice::read(&config, definitions, key)?;
         for (name, on) in changes {
             choice.set(name, *on)?;
         }
-        let edits = choice.edits();
-        stored = (choice.list, (choice.disabled != choice.were_disabled).then_some(choice.disabled));
-        is_changed = !edits.is_empty();
-        Ok(edits)
+        Ok((choice.edits(), (before, choice)))
     })?;
     let config = Config::load(world)?;
     let after = resolved(&config)?;
     let turned_on: Vec<&str> = after.tools.difference(&before.tools).map(ToolName::as_str).collect();
     let turned_off: Vec<&str> = before.tools.difference(&after.tools).map(ToolName::as_str).collect();
-    let (list, disabled) = stored;
     let other: Vec<(&str, String)> = changes
         .iter()
         .filter_map(|(name, on)| Some((name.as_str(), not_as_asked(name, *on, &after, definitions)?)))
         .collect();
     if as_json {
         out::pretty(&json!({
-            "platform": key, "toolsets": list, "turned_on": turned_on, "turned_off": turned_off,
+            "platform": key, "toolsets": choice.list, "turned_on": turned_on, "turned_off": turned_off,
             "on": after.tools.len(), "disabled": config.list("agent.disabled_toolsets"),
             "not_as_asked": other.into_iter().map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
             "notes": after.notes,
@@ -87,11 +73,12 @@ pub(super) fn run(
         text += "nothing changes here\n";
     }
     let file = world.shown(&config::path(world));
-    if is_changed {
-        text += &format!("platform_toolsets.{key} = [{}] in {file}\n", list.join(", "));
+    if choice.list != choice.was {
+        text += &format!("platform_toolsets.{key} = [{}] in {file}\n", choice.list.join(", "));
     }
-    if let Some(disabled) = disabled {
-        text += &format!("agent.disabled_toolsets = [{}], which counts for every surface\n", disabled.join(", "));
+    if choice.disabled != choice.were_disabled {
+        let disabled = choice.disabled.join(", ");
+        text += &format!("agent.disabled_toolsets = [{disabled}] in {file}, which counts for every surface\n");
     }
     for (name, why) in other {
         text += &format!("! {name}: {why}\n");

@@ -87,7 +87,7 @@ pub(super) fn run(world: &World, config: &Config, definitions: &Definitions, pla
         }
     }
     match Confirm::new("Save?").with_default(true).prompt() {
-        Ok(true) => change::run(world, config, definitions, key, &changes(&names, &before, &after), false),
+        Ok(true) => change::run(world, definitions, key, &changes(&names, &before, &after), false),
         Ok(false) | Err(InquireError::OperationCanceled) => {
             out::line("Nothing was changed.")?;
             Ok(Exit::Done)

@@ -47,8 +47,8 @@ pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) 
             printed?;
             Ok(Exit::Done)
         }
-        ToolsVerb::Enable(args) => change::switch(world, &config, &definitions, &args, true),
-        ToolsVerb::Disable(args) => change::switch(world, &config, &definitions, &args, false),
+        ToolsVerb::Enable(args) => change::switch(world, &definitions, &args, true),
+        ToolsVerb::Disable(args) => change::switch(world, &definitions, &args, false),
         ToolsVerb::Call { name, arguments, call: args, json } => {
             let (all, dispatcher) = (everything(&snapshot), session::dispatcher(definitions.registry()));
             let single = call::Single { name, arguments, args, as_json: json.json };
