@@ -221,8 +221,10 @@ impl Registry {
     pub fn define_toolset(&self, name: &str, toolset: CustomToolset) -> Result<(), NameNotFree> {
         crate::toolset::check_free(name)?;
         let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
-        offers.custom.insert(name.to_owned(), Arc::new(toolset));
-        self.publish(&offers);
+        if offers.custom.get(name).is_none_or(|known| **known != toolset) {
+            offers.custom.insert(name.to_owned(), Arc::new(toolset));
+            self.publish(&offers);
+        }
         Ok(())
     }
 

@@ -60,6 +60,8 @@ fn the_generation_moves_exactly_once_a_change_and_never_otherwise() {
     moved("a replacement");
     registry.define_toolset("mine", CustomToolset::default()).unwrap();
     moved("a toolset");
+    // The same once more is no change.
+    registry.define_toolset("mine", CustomToolset::default()).unwrap();
     registry.remove_toolset("mine");
     moved("a toolset that goes");
     registry.withdraw(&server);
