@@ -37,18 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Makes the user's own toolsets, and forgets those that are not there any more.
 pub(crate) fn define_toolsets(config: &Config, registry: &Registry) -> Result<(), Failure> {
-    let wanted = config.custom_toolsets();
-    for name in toolset::custom(&registry.snapshot()) {
-        if !wanted.iter().any(|(wanted, _)| *wanted == name) {
-            registry.remove_toolset(&name);
-        }
-    }
-    for (name, set) in wanted {
-        registry
-            .define_toolset(&name, set)
-            .map_err(|error| Failure::new(format!("custom_toolsets in config.yaml: {error}")))?;
-    }
-    Ok(())
+    registry
+        .set_toolsets(config.custom_toolsets())
+        .map_err(|error| Failure::new(format!("custom_toolsets in config.yaml: {error}")))
 }
 
 /// What takes calls.

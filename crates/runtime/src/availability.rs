@@ -90,15 +90,11 @@ impl Checks {
     /// Whether a registered tool can be used: the first thing that is missing, if any. A slow check that never answered is
     /// missing until it does; see [`Checks::settle`].
     pub fn of(&self, entry: &Entry) -> Availability {
-        let (tool, owner) = (&entry.tool, &entry.owner);
-        let spec = tool.spec();
-        if spec.requires_env.is_empty() && spec.requires_programs.is_empty() && tool.check().is_none() {
+        let spec = entry.tool.spec();
+        if spec.requires_env.is_empty() && spec.requires_programs.is_empty() && entry.tool.check().is_none() {
             return Availability::Available;
         }
-        let variables = spec.requires_env.iter().map(|name| (Question::Variable(name.clone()), None));
-        let programs = spec.requires_programs.iter().map(|name| (Question::Program(name.clone()), None));
-        let check = tool.check().map(|check| (Question::Check(owner.to_string(), check.id().to_owned()), Some(check)));
-        for (question, check) in variables.chain(programs).chain(check) {
+        for (question, check) in questions(entry) {
             let says = self.answer(question, check);
             if !says.is_available() {
                 return says;
@@ -239,15 +235,10 @@ impl Checks {
 
     /// Forgets the answers about tools that are not registered any more, so that nobody goes on asking.
     pub(crate) fn keep_only(&self, snapshot: &Snapshot) {
-        let mut wanted = HashSet::new();
-        for entry in snapshot.entries() {
-            if let Some(check) = entry.tool.check() {
-                wanted.insert(Question::Check(entry.owner.to_string(), check.id().to_owned()));
-            }
-        }
-        let is_wanted = |question: &Question| !matches!(question, Question::Check(..)) || wanted.contains(question);
+        let wanted: HashSet<Question> =
+            snapshot.entries().flat_map(|entry| questions(entry).map(|(question, _)| question)).collect();
         let mut known = self.known();
-        known.answers.retain(|question, _| is_wanted(question));
+        known.answers.retain(|question, _| wanted.contains(question));
         self.set_due(&known);
     }
 
@@ -280,6 +271,16 @@ impl Checks {
         let first = first.map(micros).min();
         self.0.due.store(first.unwrap_or(u64::MAX), Ordering::Release);
     }
+}
+
+/// Everything that has to be there for the tool, in the order in which it is asked.
+fn questions(entry: &Entry) -> impl Iterator<Item = (Question, Option<&Check>)> {
+    let spec = entry.tool.spec();
+    let variables = spec.requires_env.iter().map(|name| (Question::Variable(name.clone()), None));
+    let programs = spec.requires_programs.iter().map(|name| (Question::Program(name.clone()), None));
+    let check = entry.tool.check();
+    let check = check.map(|check| (Question::Check(entry.owner.to_string(), check.id().to_owned()), Some(check)));
+    variables.chain(programs).chain(check)
 }
 
 fn micros(time: Duration) -> u64 {

@@ -228,6 +228,18 @@ impl Registry {
         Ok(())
     }
 
+    /// Puts `toolsets` in place of all that were made before: all of them or, where one name is not free, none.
+    pub fn set_toolsets(&self, toolsets: impl IntoIterator<Item = (String, CustomToolset)>) -> Result<(), NameNotFree> {
+        let wanted: BTreeMap<_, _> = toolsets.into_iter().map(|(name, set)| (name, Arc::new(set))).collect();
+        wanted.keys().try_for_each(|name| crate::toolset::check_free(name))?;
+        let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
+        if offers.custom != wanted {
+            offers.custom = wanted;
+            self.publish(&offers);
+        }
+        Ok(())
+    }
+
     /// Forgets a toolset that was made at run time.
     pub fn remove_toolset(&self, name: &str) {
         let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);

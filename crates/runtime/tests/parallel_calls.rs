@@ -17,7 +17,7 @@ use hermes_runtime::{Hooks, Status, parallel};
 use hermes_testkit::{FakeCall, FakeEnvironment, FakeTool, ScriptedPerson};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use setting::hooks::Gate;
+use setting::hooks::{Audit, Gate};
 use setting::{Setting, answer, called};
 use tokio::sync::Notify;
 
@@ -437,9 +437,11 @@ async fn a_call_that_waited_looks_again_at_what_it_touches_because_the_session_m
 #[tokio::test]
 async fn a_thousand_calls_in_one_turn_are_answered_and_most_of_them_are_not_run() {
     let look = Arc::new(read("look"));
-    let setting = Setting::new([&look]);
+    let audit = Audit::new();
+    let setting = Setting::new([&look]).with_hooks(Hooks { post: vec![Arc::clone(&audit) as _], ..Hooks::default() });
     let calls: Vec<ToolCall> = (0..1_000).map(|n| called(&n.to_string(), "look", &json!({}))).collect();
     let reports = setting.call_all(&calls).await;
     assert_eq!(look.calls().len(), 128);
     assert!(reports[128..].iter().all(|report| report.status == Status::NotStarted));
+    assert_eq!(audit.records().len(), 1_000, "whoever watches hears of the others too");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hermes_core::{Tool, ToolSource};
 use hermes_runtime::registry::OwnerFacts;
-use hermes_runtime::{Covered, CustomToolset, OfferRefused, Owner, OwnerKind, Registry, Snapshot};
+use hermes_runtime::{Covered, CustomToolset, OfferRefused, Owner, OwnerKind, Registry, Snapshot, toolset};
 use hermes_testkit::FakeTool;
 use proptest::prelude::*;
 
@@ -62,7 +62,14 @@ fn the_generation_moves_exactly_once_a_change_and_never_otherwise() {
     moved("a toolset");
     // The same once more is no change.
     registry.define_toolset("mine", CustomToolset::default()).unwrap();
-    registry.remove_toolset("mine");
+    let sets =
+        |names: &[&str]| -> Vec<_> { names.iter().map(|n| ((*n).to_owned(), CustomToolset::default())).collect() };
+    registry.set_toolsets(sets(&["one", "two"])).unwrap();
+    moved("all toolsets at once");
+    registry.set_toolsets(sets(&["two", "one"])).unwrap();
+    registry.set_toolsets(sets(&["three", "web"])).unwrap_err();
+    assert_eq!(toolset::custom(&registry.snapshot()), ["one", "two"], "one name that is not free, and nothing changes");
+    registry.remove_toolset("one");
     moved("a toolset that goes");
     registry.withdraw(&server);
     moved("an owner that goes");

@@ -3,12 +3,11 @@
 //! A call that was refused leaves no trace. An undo is a convenience: if the copy fails, a person hears of it and the
 //! call goes on.
 
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::FutureExt as _;
 
+use super::hooks::within;
 use super::{Call, Phase, Step};
 
 /// A copy that takes longer is given up.
@@ -30,12 +29,8 @@ impl Step for Checkpoint {
         if touches.writes.is_empty() && touches.command.is_none() {
             return;
         }
-        let kept = AssertUnwindSafe(checkpointer.before(call.for_hooks(entry), &touches.writes, &cx)).catch_unwind();
-        let kept = match tokio::time::timeout(PATIENCE, kept).await {
-            Ok(kept) => kept.unwrap_or_else(|_| Err("it crashed".into())),
-            Err(_elapsed) => Err(format!("it took longer than {} s", PATIENCE.as_secs())),
-        };
-        if let Err(why) = kept {
+        let kept = checkpointer.before(call.for_hooks(entry), &touches.writes, &cx);
+        if let Err(why) = within(PATIENCE, kept).await {
             call.warn(&format!("there will be no undo for this call: {why}"));
         }
     }

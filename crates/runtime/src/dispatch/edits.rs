@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use hermes_core::{Effect, ToolError};
 
+use super::hooks::within;
 use super::{Call, Phase, Status, Step};
 
 /// How long an editor may take (spec core §10).
@@ -36,8 +37,7 @@ impl Step for Edits {
             let edits = edits.map_err(|why| format!("the change could not be prepared for the editor: {why}"))?;
             reviewer.review(name, &edits).await
         };
-        let said = tokio::time::timeout(PATIENCE, review).await;
-        let said = said.unwrap_or_else(|_| Err(format!("the editor did not answer within {} s", PATIENCE.as_secs())));
+        let said = within(PATIENCE, review).await;
         call.waited += began.elapsed();
         if let Err(why) = said {
             let error = ToolError::tell(format!("{name} was not run: edit approval denied: {why}"));

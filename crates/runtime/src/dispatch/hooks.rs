@@ -5,7 +5,7 @@
 //! from one call to the next, so a failure concerns this call and no other.
 
 use std::panic::AssertUnwindSafe;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures::FutureExt as _;
@@ -44,7 +44,7 @@ async fn ask_all(call: &mut Call<'_>) -> bool {
     for hook in &hooks.pre {
         let facts = hook.facts();
         let began = Instant::now();
-        let decided = within(facts, hook.decide(call.for_hooks(entry))).await;
+        let decided = within(facts.timeout, hook.decide(call.for_hooks(entry))).await;
         // A hook may ask a person by itself; that is not the tool's time.
         call.waited += began.elapsed();
         match decided {
@@ -99,17 +99,17 @@ pub(super) async fn within_after<T>(
     };
     tokio::select! {
         biased;
-        said = within(facts, work) => said,
+        said = within(facts.timeout, work) => said,
         () = stopped => Err("the turn was stopped".into()),
     }
 }
 
-/// Waits for a hook no longer than it may take, and takes a crash for a failure of the hook.
-pub(super) async fn within<T>(facts: &HookFacts, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-    match tokio::time::timeout(facts.timeout, AssertUnwindSafe(work).catch_unwind()).await {
+/// Waits for other people's code no longer than `limit`, and takes a crash for a failure of it.
+pub(super) async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    match tokio::time::timeout(limit, AssertUnwindSafe(work).catch_unwind()).await {
         Ok(Ok(said)) => said,
         Ok(Err(_panic)) => Err("it crashed".into()),
-        Err(_elapsed) => Err(format!("it did not answer within {} s", facts.timeout.as_secs_f32())),
+        Err(_elapsed) => Err(format!("it did not answer within {} s", limit.as_secs_f32())),
     }
 }
 

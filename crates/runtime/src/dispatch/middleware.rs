@@ -20,7 +20,7 @@ impl Step for Middleware {
         let hooks = call.hooks;
         for middleware in &hooks.middleware {
             let facts = middleware.facts();
-            let rewritten = within(facts, middleware.rewrite(call.for_hooks(entry))).await;
+            let rewritten = within(facts.timeout, middleware.rewrite(call.for_hooks(entry))).await;
             match rewritten {
                 Ok(Some(arguments)) => call.take_arguments(facts, arguments),
                 Ok(None) => {}

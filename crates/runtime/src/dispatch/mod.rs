@@ -208,9 +208,6 @@ impl Dispatcher {
         let calls = requests.iter().enumerate().map(|(index, request)| {
             let (board, no_more) = (&board, &no_more);
             async move {
-                if index >= MOST_CALLS {
-                    return too_many(request, scope);
-                }
                 let report = self.call_at(request, scope, Some((board, index)), no_more).await;
                 if report.stop.is_some() {
                     no_more.cancel();
@@ -256,6 +253,10 @@ impl Dispatcher {
             hint: None,
             body: Body::default(),
         };
+        if place.is_some_and(|(_, index)| index >= MOST_CALLS) {
+            let why = format!("not run: more than {MOST_CALLS} calls in one turn; make the rest in the next one");
+            call.refuse(Status::NotStarted, ToolError::tell(why).with("status", "not_started"));
+        }
         for step in CHAIN {
             let applied = match step.phase() {
                 Phase::Before if call.outcome.is_some() => continue,
@@ -286,28 +287,6 @@ impl Dispatcher {
 
 /// More calls than this in one turn are a fault of the model, and each of them is compared with all others.
 const MOST_CALLS: usize = 128;
-
-fn too_many(request: &ToolCall, scope: &Scope<'_>) -> CallReport {
-    let why = format!("not run: more than {MOST_CALLS} calls in one turn; make the rest in the next one");
-    scope.observer.started(request);
-    let report = CallReport {
-        id: request.id.clone(),
-        name: request.name.clone(),
-        status: Status::NotStarted,
-        changes: Vec::new(),
-        text: normalise::text_of(&ToolOutput::json(ToolError::tell(&why).into()).content),
-        attachments: Vec::new(),
-        headline: String::new(),
-        summary: why,
-        detail: Vec::new(),
-        emoji: String::new(),
-        elapsed: Duration::ZERO,
-        stop: None,
-        body: Body::default(),
-    };
-    scope.observer.finished(&report);
-    report
-}
 
 fn stopped_before_it_began() -> ToolError {
     ToolError::tell("not run: the turn was stopped before this call began").with("status", "not_started")

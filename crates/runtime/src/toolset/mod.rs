@@ -102,16 +102,18 @@ fn platform_of_the_table(name: &str) -> Option<&'static Platform> {
     PLATFORMS.iter().find(|platform| platform.name == name).or_else(|| (CODING.name == name).then_some(&CODING))
 }
 
+fn surface(name: &str) -> Option<&'static Platform> {
+    PLATFORMS.iter().find(|platform| platform.name == name || platform.keys.contains(&name))
+}
+
 /// The toolset of a surface, by its name (`hermes-cli`) or its key (`cli`).
 pub fn platform(name: &str) -> Option<&'static str> {
-    let named = |platform: &&Platform| platform.name == name || platform.keys.contains(&name);
-    PLATFORMS.iter().find(named).map(|platform| platform.name)
+    surface(name).map(|platform| platform.name)
 }
 
 /// What the configuration calls a surface: the key of `platform_toolsets`.
 pub fn platform_key(name: &str) -> Option<&'static str> {
-    let named = |platform: &&Platform| platform.name == name || platform.keys.contains(&name);
-    PLATFORMS.iter().find(named).map(|platform| platform.keys.first().copied().unwrap_or(platform.name))
+    surface(name).map(|platform| platform.keys.first().copied().unwrap_or(platform.name))
 }
 
 /// The toolsets of all surfaces, in the order of the table.

@@ -153,8 +153,7 @@ impl Selection {
         let sorted: BTreeSet<&str> = names.iter().copied().filter(|name| *name != "no_mcp").collect();
         let mut unknown_ones = Vec::new();
         for name in &sorted {
-            let known = platform(name).filter(|_| meaning(snapshot, name).is_none()).unwrap_or(name);
-            if !walk.enter(known, None) {
+            if !walk.enter(looked_up(snapshot, name), None) {
                 let error = unknown(snapshot, name);
                 if !self.lenient {
                     return Err(error);
@@ -183,7 +182,7 @@ impl Selection {
         let mut removed = BTreeMap::new();
         for (name, by) in minus.into_iter().chain(disabled) {
             let mut walk = Walk::new(snapshot);
-            let known = platform(name).filter(|_| meaning(snapshot, name).is_none()).unwrap_or(name);
+            let known = looked_up(snapshot, name);
             if !walk.enter(known, None) {
                 return Err(unknown(snapshot, name));
             }
@@ -208,6 +207,11 @@ impl Selection {
         }
         Ok(removed)
     }
+}
+
+/// A surface may be written by its key (`cli`) where nothing else is called that.
+fn looked_up<'a>(snapshot: &Snapshot, name: &'a str) -> &'a str {
+    platform(name).filter(|_| meaning(snapshot, name).is_none()).unwrap_or(name)
 }
 
 /// The tools of plugins and MCP servers that are on because they are there. Naming one server means exactly the
