@@ -206,7 +206,7 @@ pub(crate) enum ToolsVerb {
     List {
         #[command(flatten)]
         selection: SelectionArgs,
-        /// Also every tool that is off or not in this build, with the reason.
+        /// Also why each tool is off, and what is wanted and not in this build.
         #[arg(long)]
         all: bool,
         #[command(flatten)]
@@ -220,10 +220,11 @@ pub(crate) enum ToolsVerb {
         #[command(flatten)]
         json: JsonArg,
     },
-    /// Switch toolsets or tools on. A conversation that is running follows with its next turn.
-    #[command(after_help = "Examples:\n  hermes tools enable spotify\n  hermes tools enable web --platform telegram")]
+    /// Switch toolsets or tools on, in config.yaml. A conversation that is running follows with its next turn. What
+    /// agent.disabled_toolsets names is taken off that list, which counts for every surface.
+    #[command(after_help = "Examples:\n  hermes tools enable terminal\n  hermes tools enable web --platform telegram")]
     Enable(SwitchArgs),
-    /// Switch toolsets or tools off. A conversation that is running follows with its next turn.
+    /// Switch toolsets or tools off, in config.yaml. A conversation that is running follows with its next turn.
     #[command(after_help = "Examples:\n  hermes tools disable terminal\n  hermes tools disable patch write_file")]
     Disable(SwitchArgs),
     /// Make one call and print what a model would get. Exit code 0 if the tool answered, else 1.

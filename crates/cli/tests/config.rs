@@ -136,3 +136,16 @@ fn doctor_is_fine_in_a_fresh_home_and_says_it_to_programs_too() {
         ("ok".into(), "ok".into(), "warning".into(), 0)
     );
 }
+
+#[test]
+fn a_file_that_gets_a_key_is_private_and_a_broken_one_says_where_the_good_one_is() {
+    let hermes = hermes();
+    let path = hermes.home.write_config("agent: {max_turns: 5}\n");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(hermes.run(&["config", "set", "agent.max_turns", "6"]).code, 0);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644, "it is the user's own choice");
+    assert_eq!(hermes.run(&["config", "set", "model.api_key", "sk-abc"]).code, 0);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::write(&path, "bad: [").unwrap();
+    hermes.run(&["tools", "list"]).is_refused(1, &["config.yaml.last-good"]);
+}

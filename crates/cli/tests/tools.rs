@@ -134,7 +134,7 @@ fn list_and_show_speak_to_people_and_to_programs() {
     let show = hermes.run(&["tools", "show", "ReadFile"]);
     assert!(show.out.contains("📖 read_file") && show.out.contains("Examples:"), "{}", show.out);
     assert_eq!(hermes.run(&["tools", "show", "patch", "--json"]).json()["toolset"], "file");
-    hermes.run(&["tools", "show", "reed_file"]).is_refused(1, &["no tool \"reed_file\"", "did you mean \"read_file\""]);
+    hermes.run(&["tools", "show", "reed_file"]).is_refused(2, &["no tool \"reed_file\"", "did you mean \"read_file\""]);
 }
 
 #[test]

@@ -137,7 +137,8 @@ fn what_is_switched_off_is_no_trouble_for_the_doctor() {
     hermes.home.write_config("model: {probe_local: false}\nagent: {disabled_toolsets: [vision, tts, math]}\n");
     let doctor = hermes.run(&["doctor"]);
     assert_eq!(doctor.code, 0, "{doctor:?}");
-    assert!(doctor.out.contains("usable, 1 switched off"), "{}", doctor.out);
+    let said = "usable, 1 switched off: calculate by disabled: math";
+    assert!(doctor.out.contains(said), "{}", doctor.out);
 }
 
 #[test]
@@ -327,6 +328,11 @@ fn what_is_no_name_and_what_would_be_lost_is_refused() {
     hermes
         .run(&["tools", "disable", "--", "-file"])
         .is_refused(2, &["\"-file\" is no name", "hermes tools disable file"]);
+    hermes.run(&["tools", "enable", "discord"]).is_refused(2, &["--platform discord"]);
+    assert_eq!(hermes.run(&["tools", "enable", "discord", "--platform", "discord"]).code, 0);
+    assert_eq!(config(&hermes), before, "it is on there already");
+    hermes.run(&["tools", "list", "--platform", "telegrm"]).is_refused(2, &["did you mean \"telegram\""]);
+    hermes.run(&["config", "set", "platform_toolsets.cli", "[web]"]).is_refused(2, &["hermes tools enable|disable"]);
     hermes.run(&["tools", "enable", "no_mcp"]).is_refused(2, &["is a word for lists"]);
     hermes.run(&["tools", "enable", " , "]).is_refused(2, &["no name is given"]);
     hermes.run(&["tools", "--platform", "telegram", "disable", "web"]).is_refused(2, &["--platform"]);

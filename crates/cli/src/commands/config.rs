@@ -38,6 +38,9 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
             known_toolsets(world, &config, key, &value)?;
             let path = config::path(world);
             edit::set(&path, key.path, &value)?;
+            if key.kind == Kind::Secret {
+                edit::keep_private(&path)?;
+            }
             let value = if key.kind == Kind::Secret { json!("(not shown)") } else { value };
             out::line(&format!("{} = {value} in {}", key.path, world.shown(&path)))?;
             if key.path == "toolsets" && config.platform_toolsets("cli").is_some() {
@@ -50,6 +53,10 @@ pub(crate) fn run(world: &World, verb: ConfigVerb) -> Result<Exit, Failure> {
 
 fn known(name: &str) -> Result<&'static Key, Failure> {
     keys::find(name).ok_or_else(|| {
+        if let Some(key) = KEYS.iter().find(|key| name.strip_prefix(key.path).is_some_and(|rest| rest.starts_with('.')))
+        {
+            return Failure::usage(elsewhere(key));
+        }
         let hint = keys::nearest(name).filter(|nearest| keys::find(nearest).is_some());
         let hint = hint.map(|nearest| format!("; did you mean \"{nearest}\"?")).unwrap_or_default();
         Failure::new(format!("\"{name}\" is not a key{hint} (hermes config get lists them)"))

@@ -183,17 +183,21 @@ fn tools(world: &World, config: &Config) -> Result<Finding, Failure> {
     let mut trouble: Vec<String> = resolved.notes.clone();
     let own = toolset::custom(&snapshot).into_iter().filter_map(|name| toolset::info(&snapshot, &name).ok());
     trouble.extend(own.flat_map(|set| set.notes));
+    trouble.sort();
+    trouble.dedup();
     trouble.extend(resolved.verdicts.iter().filter_map(|(name, verdict)| match verdict {
         Verdict::Missing { reason, fix, .. } => Some(format!("{name}: {reason} ({fix})")),
         _ => None,
     }));
-    let off = resolved.verdicts.iter().filter(|(name, verdict)| {
-        matches!(verdict, Verdict::Removed(_) | Verdict::NotSelected) && snapshot.get(name).is_some()
-    });
-    let off = match off.count() {
-        0 => String::new(),
-        off => format!(", {off} switched off"),
-    };
+    let off = resolved.verdicts.iter().filter(|(name, _)| snapshot.get(name).is_some());
+    let off: Vec<String> = off
+        .filter_map(|(name, verdict)| match verdict {
+            Verdict::Removed(by) => Some(format!("{name} by {by}")),
+            Verdict::NotSelected => Some(name.clone()),
+            _ => None,
+        })
+        .collect();
+    let off = if off.is_empty() { String::new() } else { format!(", {} switched off: {}", off.len(), off.join(", ")) };
     let counts = format!("{} of {} usable{off}", resolved.tools.len(), snapshot.entries().count());
     if trouble.is_empty() {
         finding(Mark::Fine, counts)

@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::str::FromStr as _;
 
@@ -59,6 +59,12 @@ pub(crate) fn update<T>(
     private.map_err(|error| trouble("write", &error))?;
     files::write(path, new.as_bytes()).map_err(|error| Failure::new(format!("cannot write {error}")))?;
     Ok(kept)
+}
+
+/// Takes the file from everybody but its owner, because it holds a key.
+pub(crate) fn keep_private(path: &Path) -> Result<(), Failure> {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+        .map_err(|error| Failure::new(format!("cannot make {} private: {error}", path.display())))
 }
 
 /// Where the file is kept as it was before the last change: `config.yaml.last-good`.

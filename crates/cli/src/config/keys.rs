@@ -334,7 +334,8 @@ impl Key {
                 Value::Null => return Ok(json!({})),
                 Value::Object(map) => match map.iter().find(|(_, value)| list(value).is_none()) {
                     None => {
-                        let lists = map.iter().map(|(name, value)| (name.clone(), list(value).unwrap_or_default()));
+                        let said = map.iter().filter(|(_, value)| !value.is_null());
+                        let lists = said.map(|(name, value)| (name.clone(), list(value).unwrap_or_default()));
                         return Ok(Value::Object(lists.collect()));
                     }
                     Some((name, value)) => {

@@ -61,7 +61,11 @@ impl Config {
     pub(crate) fn load(world: &World) -> Result<Self, Failure> {
         let path = path(world);
         match std::fs::read_to_string(&path) {
-            Ok(text) => Self::of(world, &text),
+            Ok(text) => Self::of(world, &text).map_err(|failure| {
+                let kept = edit::last_good(&path);
+                let hint = format!(" (as it was before the last change: {})", kept.display());
+                Failure { message: failure.message + if kept.exists() { &hint } else { "" }, ..failure }
+            }),
             // A home that cannot hold a file holds none; who wants to write there is told so.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Self::of(world, ""),
             Err(error) => Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
@@ -157,6 +161,10 @@ impl Config {
 
     fn take_value(&mut self, dotted: &str, entry: &node::Entry, source: &Source<'_>) -> Result<(), Failure> {
         let Some(key) = keys::find(dotted) else { return Ok(()) };
+        // A key with nothing behind it says nothing. Only a list that is written empty is an empty list.
+        if key.kind == Kind::List && matches!(entry.value, Node::Leaf(Value::Null)) {
+            return Ok(());
+        }
         let value = with_variables(entry.value.to_json(), source.variable);
         if key.kind == Kind::List && value.as_str().is_some_and(|text| text.contains([',', '['])) {
             self.warnings
@@ -406,6 +414,10 @@ mod tests {
             assert_eq!(config.custom_toolsets(), [("mine".to_owned(), set)]);
             assert!(!config.is_set("toolsets"));
         }
+        let silent =
+            parsed("toolsets:\nagent:\n  disabled_toolsets:\nplatform_toolsets:\n  cli:\n  cron: []\n").unwrap();
+        assert!(!silent.is_set("toolsets") && silent.platform_toolsets("cli").is_none());
+        assert_eq!(silent.platform_toolsets("cron"), Some(Vec::new()));
         for (bad, why) in [
             ("custom_toolsets: {mine: [a]}", "must hold description, tools and includes"),
             ("custom_toolsets: {mine: {tool: [a]}}", "has no \"tool\""),

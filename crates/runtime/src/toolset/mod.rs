@@ -17,7 +17,7 @@ use std::sync::Arc;
 use hermes_core::ToolName;
 
 pub use self::selection::{Resolved, Selection, Verdict};
-use self::table::{CODING, CORE, LEGACY, PLATFORMS, Platform, TOOLSETS, Toolset};
+use self::table::{CODING, CORE, LEGACY, NATIVE, PLATFORMS, Platform, TOOLSETS, Toolset};
 use crate::names::nearest;
 use crate::registry::{Entry, NameNotFree, OwnerKind, Snapshot};
 
@@ -114,6 +114,11 @@ pub fn platform(name: &str) -> Option<&'static str> {
 /// What the configuration calls a surface: the key of `platform_toolsets`.
 pub fn platform_key(name: &str) -> Option<&'static str> {
     surface(name).map(|platform| platform.keys.first().copied().unwrap_or(platform.name))
+}
+
+/// The one surface on which a toolset works, if it is bound to one (spec core §19.2).
+pub fn native_to(name: &str) -> Option<&'static str> {
+    NATIVE.iter().find(|(set, _)| *set == name).map(|(_, surface)| *surface)
 }
 
 /// The toolsets of all surfaces, in the order of the table.

@@ -284,6 +284,9 @@ pub(super) const CODING: Platform = platform(
     &["image_gen", "tts", "cronjob", "homeassistant", "kanban", "computer_use"],
 );
 
+/// Toolsets that work on one surface alone.
+pub(super) const NATIVE: &[(&str, &str)] = &[("discord", "hermes-discord"), ("discord_admin", "hermes-discord")];
+
 /// Names of earlier versions, and what they are called today.
 pub(super) const LEGACY: &[(&str, &str)] = &[
     ("browser_tools", "browser"),

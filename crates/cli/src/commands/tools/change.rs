@@ -191,6 +191,14 @@ impl<'a> Choice<'a> {
     /// Adds or takes away a toolset or a tool.
     fn set(&mut self, name: &str, on: bool) -> Result<(), Failure> {
         let tools = members(name, self.definitions)?;
+        if let Some(native) =
+            toolset::native_to(name).filter(|native| on && toolset::platform(self.key) != Some(*native))
+        {
+            let key = toolset::platform_key(native).unwrap_or(native);
+            return Err(Failure::usage(format!(
+                "{name} works on {key} alone: hermes tools enable {name} --platform {key}"
+            )));
+        }
         let minus = format!("-{name}");
         if on {
             self.disabled.retain(|disabled| disabled != name);

@@ -59,7 +59,7 @@ pub(super) fn list(
                 .resolved
                 .verdicts
                 .get(name)
-                .filter(|_| !on(name) && (all || count > 0 || is_missing(entry, checks)))
+                .filter(|verdict| !on(name) && (all || count > 0 || **verdict != Verdict::NotSelected))
             {
                 let line = format!("{name}: {}", why(verdict));
                 text += &format!("{}\n", wrapped(&line, 80, 22));
@@ -82,10 +82,6 @@ pub(super) fn list(
     text += "hermes tools enable|disable NAME · hermes tools show NAME\n";
     out::line(&text)?;
     Ok(Exit::Done)
-}
-
-fn is_missing(entry: &Entry, checks: &Checks) -> bool {
-    !checks.of(entry).is_available()
 }
 
 /// The tools that are wanted and not in this build, by toolset.

@@ -74,6 +74,7 @@ fn chosen(
     args: &SelectionArgs,
     definitions: &Arc<Definitions>,
 ) -> Result<Chosen, Failure> {
+    change::key(&args.platform)?;
     let selection = session::selection(config, &args.platform, args.toolsets.as_ref(), args.disable.as_ref());
     let selection = session::focused(world, config, selection, None);
     let surface = if args.toolsets.is_some() {

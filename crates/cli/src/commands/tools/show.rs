@@ -16,7 +16,7 @@ pub(super) fn show(snapshot: &Snapshot, checks: &Checks, name: &str, as_json: bo
     let Some(entry) = entry else {
         let nearest = names::nearest(name, all.iter().map(ToolName::as_str));
         let hint = nearest.first().map(|nearest| format!("; did you mean \"{nearest}\"?")).unwrap_or_default();
-        return Err(Failure::new(format!("there is no tool \"{name}\"{hint} (hermes tools list)")));
+        return Err(Failure::usage(format!("there is no tool \"{name}\"{hint} (hermes tools list)")));
     };
     let spec = entry.tool.spec();
     if as_json {
