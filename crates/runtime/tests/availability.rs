@@ -315,3 +315,21 @@ fn whoever_uses_the_id_of_somebody_elses_check_does_not_answer_for_it() {
         assert!(!watch.is_there(snapshot.get("run").unwrap()));
     }
 }
+
+#[test]
+fn nobody_goes_on_asking_about_a_tool_that_is_gone() {
+    let (watch, daemon, registry) = (Watch::new(), Arc::new(Daemon::default()), Arc::new(Registry::new()));
+    let owner = registry.owner(OwnerKind::Plugin, "plugin", false);
+    let tool = FakeTool::new("a").with_check(daemon.check());
+    registry.offer(&owner, vec![Arc::new(tool)]).unwrap();
+    let definitions = Definitions::new(Arc::clone(&registry), watch.checks.clone());
+    let all = Arc::new(Wanted::new(Selection::exactly(&["all"]), Profile::OpenAiChat));
+    definitions.current(&all).unwrap();
+    let asked = daemon.asked.load(SeqCst);
+    assert!(asked > 0);
+    registry.withdraw(&owner);
+    definitions.current(&all).unwrap();
+    watch.wait(31);
+    watch.checks.epoch();
+    assert_eq!(daemon.asked.load(SeqCst), asked);
+}

@@ -384,12 +384,3 @@ fn a_list_is_shared_between_conversations_and_none_of_them_can_write_to_it() {
         }
     });
 }
-
-#[test]
-fn a_mistake_is_not_remembered() {
-    let memory = Memory::new();
-    let mine = wanted(&["mine"]);
-    memory.definitions.current(&mine).unwrap_err();
-    custom(&memory.registry, "mine", &["patch"], &[]);
-    assert_eq!(shown_names(&memory.current(&mine)), ["patch"]);
-}

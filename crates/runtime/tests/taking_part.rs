@@ -191,6 +191,26 @@ async fn a_hook_may_want_a_person_and_the_answer_counts_for_the_session_under_it
     let setting = Setting::new([&tool]).with_hooks(gate()).asking(&person);
     assert_eq!(setting.call("count", json!({ "n": 1 })).await.status, Status::Ok);
     assert_eq!(setting.call("count", json!({ "n": 2 })).await.status, Status::Ok, "asked once for the session");
+
+    // A yes to one thing is none to another, nor to the same thing of another hook.
+    let gate = |name: &str| {
+        let by_key = |arguments: JsonMap| {
+            let key = arguments["n"].to_string();
+            std::future::ready(Ok(HookDecision::Ask { reason: "matters".into(), key }))
+        };
+        Arc::new(Gate::new(name, by_key))
+    };
+    let (yes, no) = (Answer::Approval(Approval::Session), Answer::Approval(Approval::Deny));
+    let person = Arc::new(ScriptedPerson::new([yes.clone(), no.clone()]));
+    let setting = Setting::new([&tool]).with_hooks(pre([gate("budget")])).asking(&person);
+    for (n, status) in [(1, Status::Ok), (1, Status::Ok), (2, Status::Refused)] {
+        assert_eq!(setting.call("count", json!({ "n": n })).await.status, status, "{n}");
+    }
+    let person = Arc::new(ScriptedPerson::new([yes, no]));
+    let setting = Setting::new([&tool]).with_hooks(pre([gate("budget")])).asking(&person);
+    assert_eq!(setting.call("count", json!({ "n": 1 })).await.status, Status::Ok);
+    let setting = setting.with_hooks(pre([gate("police")]));
+    assert_eq!(setting.call("count", json!({ "n": 1 })).await.status, Status::Refused);
 }
 
 #[tokio::test(start_paused = true)]
