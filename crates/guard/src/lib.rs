@@ -1,0 +1,2 @@
+//! Judge: what a command would do, who must be asked, and what may be read, fetched and shown.
+
