@@ -1,2 +1,31 @@
 //! Judge: what a command would do, who must be asked, and what may be read, fetched and shown.
 
+mod code;
+mod escapes;
+mod eval;
+mod finding;
+mod place;
+mod programs;
+mod sensitive;
+mod shell;
+mod text;
+mod world;
+
+pub use finding::{Effect, Finding, TargetClass, Verdict};
+pub use world::{World, no_links};
+
+/// What a command would do and how that is judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Judgement {
+    /// The worst of the findings.
+    pub verdict: Verdict,
+    /// All of them, in the order in which they would happen.
+    pub findings: Vec<Finding>,
+}
+
+/// Judges a command that bash would run.
+pub fn judge(command: &str, world: &World) -> Judgement {
+    let findings = eval::findings(command, world);
+    let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or_default();
+    Judgement { verdict, findings }
+}

@@ -1,0 +1,798 @@
+//! From words to arguments: braces, tildes, parameters, substitutions, splitting. Globs stay alive in the text.
+
+use std::rc::Rc;
+
+use super::arithmetic::{self, Outcome};
+use super::state::{FileFact, Key, Slot, Value};
+use super::{Feed, Machine};
+use crate::escapes;
+use crate::shell::syntax::{Anchor, Operation, Parameter, Part, Word};
+use crate::text::{self, HOLE, HOLES, JOB, OUTPUT, PLAIN, SECRET};
+
+/// How many words one brace expression may become.
+const MOST_BRACES: usize = 64;
+/// The longest text that is matched against a pattern piece by piece.
+const LONGEST_MATCHED: usize = 4_096;
+
+/// What a parameter holds.
+enum Held {
+    Unset,
+    Text(String),
+    /// `$@`, `${a[@]}`: a list that stays one in quotes.
+    List(Vec<String>),
+}
+
+/// Arguments under construction.
+#[derive(Default)]
+struct Fields {
+    done: Vec<String>,
+    current: String,
+    /// Quotes make an empty argument real.
+    real: bool,
+}
+
+impl Fields {
+    fn literal(&mut self, text: &str) {
+        self.current.push_str(text);
+        self.real = true;
+    }
+
+    fn end(&mut self) {
+        if self.real || !self.current.is_empty() {
+            self.done.push(std::mem::take(&mut self.current));
+        }
+        self.real = false;
+    }
+
+    fn split(&mut self, value: &str, separators: &str) {
+        let mut pieces = value.split(|c| separators.contains(c)).peekable();
+        let mut first = true;
+        while let Some(piece) = pieces.next() {
+            if !first {
+                self.end();
+            }
+            first = false;
+            if !piece.is_empty() {
+                self.current.push_str(&text::live(piece));
+            }
+            if pieces.peek().is_none() {
+                break;
+            }
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// The arguments that words become.
+    pub(super) fn arguments(&mut self, words: &[Word]) -> Vec<String> {
+        let mut arguments = Vec::with_capacity(words.len());
+        for word in words {
+            self.expand(word, &mut arguments);
+        }
+        arguments
+    }
+
+    fn expand(&mut self, word: &Word, arguments: &mut Vec<String>) {
+        if let [Part::Bare(bare)] = word.parts.as_slice()
+            && !bare.bytes().any(|byte| matches!(byte, b'{' | b'~' | b'*' | b'?' | b'['))
+        {
+            arguments.push(bare.clone());
+            return;
+        }
+        if has_braces(word) {
+            for word in braces(word) {
+                self.expand_parts(&word.parts, arguments);
+            }
+        } else {
+            self.expand_parts(&word.parts, arguments);
+        }
+    }
+
+    fn expand_parts(&mut self, parts: &[Part], arguments: &mut Vec<String>) {
+        let mut fields = Fields::default();
+        for (index, part) in parts.iter().enumerate() {
+            match part {
+                Part::Bare(bare) => {
+                    let bare = if index == 0 { self.tilde(bare) } else { bare.into() };
+                    fields.current.push_str(&text::live(&bare));
+                }
+                Part::Quoted(quoted) => fields.literal(quoted),
+                Part::Double(parts) => self.double(parts, &mut fields),
+                Part::Parameter(parameter) => match self.parameter(parameter) {
+                    Held::Unset => {}
+                    Held::Text(value) => self.split(&value, &mut fields),
+                    Held::List(values) => {
+                        for (index, value) in values.iter().enumerate() {
+                            if index > 0 {
+                                fields.end();
+                            }
+                            self.split(value, &mut fields);
+                        }
+                    }
+                },
+                Part::Command(script) => {
+                    let output = self.substitute(script);
+                    self.split(&output, &mut fields);
+                }
+                Part::Arithmetic(word) => {
+                    let value = self.number(word);
+                    fields.current.push_str(&value);
+                }
+                Part::Process { writes, script } => {
+                    let path = self.process(*writes, script);
+                    fields.literal(&path);
+                }
+            }
+        }
+        fields.end();
+        arguments.append(&mut fields.done);
+    }
+
+    fn split(&mut self, value: &str, fields: &mut Fields) {
+        let separators = match self.variable("IFS") {
+            Value::Text(separators) => separators,
+            _ => " \t\n".into(),
+        };
+        // Unknown text outside of quotes may be any number of arguments.
+        let value: std::borrow::Cow<'_, str> =
+            if value.contains(HOLE) { value.replace(HOLE, &HOLES.to_string()).into() } else { value.into() };
+        if separators.is_empty() {
+            fields.current.push_str(&text::live(&value));
+        } else {
+            fields.split(&value, &separators);
+        }
+    }
+
+    fn double(&mut self, parts: &[Part], fields: &mut Fields) {
+        fields.real = true;
+        for part in parts {
+            match part {
+                Part::Bare(text) | Part::Quoted(text) => fields.current.push_str(text),
+                Part::Double(parts) => self.double(parts, fields),
+                Part::Parameter(parameter) => match self.parameter(parameter) {
+                    Held::Unset => {}
+                    Held::Text(value) => fields.current.push_str(&value),
+                    Held::List(values) => {
+                        if values.is_empty() && parts.len() == 1 {
+                            fields.real = false;
+                        }
+                        for (index, value) in values.iter().enumerate() {
+                            if index > 0 {
+                                fields.end();
+                            }
+                            fields.literal(value);
+                        }
+                    }
+                },
+                Part::Command(script) => {
+                    let output = self.substitute(script);
+                    fields.current.push_str(&output);
+                }
+                Part::Arithmetic(word) => {
+                    let value = self.number(word);
+                    fields.current.push_str(&value);
+                }
+                Part::Process { .. } => {}
+            }
+        }
+    }
+
+    /// A word as one text: without splitting, braces or living globs.
+    pub(super) fn text_of(&mut self, word: &Word) -> String {
+        text::unglob(&self.pattern_of(word))
+    }
+
+    /// The same with living globs where they are not quoted.
+    fn pattern_of(&mut self, word: &Word) -> String {
+        let mut out = String::new();
+        for (index, part) in word.parts.iter().enumerate() {
+            match part {
+                Part::Bare(bare) => {
+                    let bare = if index == 0 { self.tilde(bare) } else { bare.into() };
+                    out.push_str(&text::live(&bare));
+                }
+                Part::Quoted(quoted) => out.push_str(quoted),
+                Part::Double(parts) => {
+                    let mut fields = Fields::default();
+                    self.double(parts, &mut fields);
+                    fields.end();
+                    out.push_str(&fields.done.join(" "));
+                }
+                Part::Parameter(parameter) => match self.parameter(parameter) {
+                    Held::Unset => {}
+                    Held::Text(value) => out.push_str(&text::live(&value)),
+                    Held::List(values) => out.push_str(&values.join(" ")),
+                },
+                Part::Command(script) => out.push_str(&self.substitute(script)),
+                Part::Arithmetic(word) => out.push_str(&self.number(word)),
+                Part::Process { writes, script } => out.push_str(&self.process(*writes, script)),
+            }
+        }
+        out
+    }
+
+    fn tilde<'t>(&mut self, bare: &'t str) -> std::borrow::Cow<'t, str> {
+        let Some(rest) = bare.strip_prefix('~') else { return bare.into() };
+        let (name, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
+        let home = match name {
+            "" => match self.variable("HOME") {
+                Value::Text(home) => home,
+                _ => self.world.home.clone(),
+            },
+            "+" => self.cwd().unwrap_or_else(|| HOLE.into()),
+            "-" => match self.variable("OLDPWD") {
+                Value::Text(path) => path,
+                _ => HOLE.into(),
+            },
+            "root" => "/root".into(),
+            name if name == self.world.user => self.world.home.clone(),
+            name if name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')) => {
+                format!("/home/{name}")
+            }
+            _ => return bare.into(),
+        };
+        format!("{home}{path}").into()
+    }
+
+    pub(super) fn substitute(&mut self, script: &Rc<crate::shell::syntax::Script>) -> String {
+        if !self.pay() {
+            return OUTPUT.to_string();
+        }
+        let output = self.captured(|machine| machine.apart(|machine| machine.script(script)));
+        output.trim_end_matches('\n').replace(HOLE, &OUTPUT.to_string())
+    }
+
+    /// `<(…)`: a path whose content is what the script prints. `>(…)`: the script reads what is written there.
+    fn process(&mut self, writes: bool, script: &Rc<crate::shell::syntax::Script>) -> String {
+        self.processes += 1;
+        let path = format!("/dev/fd/{}", 62 + self.processes);
+        if writes {
+            // What `tee` would pass on is what it reads itself.
+            let fed = self.stdin.borrow_mut().rest().unwrap_or_else(|| HOLE.to_string());
+            let feed = Feed::of(fed.clone());
+            *self.stdin.borrow_mut() = Feed { text: Some(fed), at: 0 };
+            let outer = std::mem::replace(&mut self.stdin, feed);
+            self.apart(|machine| machine.script(script));
+            self.stdin = outer;
+        } else {
+            let output = self.captured(|machine| machine.apart(|machine| machine.script(script)));
+            self.state.files.insert(path.clone(), FileFact { text: output });
+        }
+        path
+    }
+
+    // ------------------------------------------------------------------------------------------------- arithmetic
+
+    fn number(&mut self, word: &Word) -> String {
+        match self.arithmetic(word) {
+            Some(value) => value.to_string(),
+            None => PLAIN.to_string(),
+        }
+    }
+
+    /// The value of an expression; variables it assigns are assigned.
+    pub(super) fn arithmetic(&mut self, word: &Word) -> Option<i64> {
+        let expression = self.text_of(word);
+        let Outcome { value, assigned } = self.compute(&expression);
+        for (name, value) in assigned {
+            let text = value.map_or_else(|| PLAIN.to_string(), |value| value.to_string());
+            self.state.set_text(&name, text);
+        }
+        value
+    }
+
+    pub(super) fn compute(&mut self, expression: &str) -> Outcome {
+        arithmetic::evaluate(expression, &mut |name| match self.variable(name) {
+            Value::Text(text) => Some(text),
+            Value::Array(elements) => elements.first().map(|(_, text)| text.clone()),
+            Value::Unset => None,
+        })
+    }
+
+    // ------------------------------------------------------------------------------------------------- parameters
+
+    /// A variable that nobody set here comes from the environment, if it exists at all.
+    fn from_environment(name: &str) -> String {
+        if looks_secret(name) { SECRET.to_string() } else { HOLE.to_string() }
+    }
+
+    fn value(&mut self, name: &str, index: Option<&Word>) -> Held {
+        let one = |text: String| Held::Text(text);
+        match name {
+            "@" | "*" => return Held::List(self.state.positional.clone()),
+            "#" => return one(self.state.positional.len().to_string()),
+            "?" | "$" => return one(PLAIN.to_string()),
+            "-" => return one("hBc".into()),
+            "!" => return one(JOB.to_string()),
+            "_" => return one(self.last_argument.clone()),
+            "0" => {
+                return one(match self.variable("0") {
+                    Value::Text(name) => name,
+                    _ => "bash".into(),
+                });
+            }
+            "RANDOM" | "SRANDOM" | "SECONDS" | "EPOCHSECONDS" | "EPOCHREALTIME" | "LINENO" | "BASHPID" | "UID"
+            | "EUID" | "PPID" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "COLUMNS" | "LINES"
+            | "BASH_VERSION"
+                if !self.state.variables.contains_key(name) =>
+            {
+                return one(PLAIN.to_string());
+            }
+            _ => {}
+        }
+        if let Ok(number) = name.parse::<usize>() {
+            return match self.state.positional.get(number.wrapping_sub(1)) {
+                Some(text) => one(text.clone()),
+                None => Held::Unset,
+            };
+        }
+        let known = self.state.variables.contains_key(name);
+        let value = self.variable(name);
+        let Some(index) = index else {
+            return match value {
+                Value::Text(text) => one(text),
+                Value::Array(elements) => elements.into_iter().next().map_or(Held::Unset, |(_, text)| one(text)),
+                Value::Unset if known => Held::Unset,
+                Value::Unset => one(Self::from_environment(name)),
+            };
+        };
+        let elements = match value {
+            Value::Array(elements) => elements,
+            Value::Text(text) => vec![("0".into(), text)],
+            Value::Unset if known => Vec::new(),
+            Value::Unset => vec![("0".into(), HOLE.into())],
+        };
+        if index.bare().is_some_and(|text| text == "@" || text == "*") {
+            return Held::List(elements.into_iter().map(|(_, text)| text).collect());
+        }
+        let key = self.text_of(index);
+        let key = match self.compute(&key).value {
+            Some(at) if at < 0 => elements.len().checked_sub(at.unsigned_abs() as usize).map(|at| at.to_string()),
+            Some(at) => Some(at.to_string()),
+            None => None,
+        }
+        .filter(|_| !elements.iter().any(|(name, _)| *name == key))
+        .unwrap_or(key);
+        if !text::is_literal(&key) {
+            return one(HOLE.into());
+        }
+        elements.into_iter().find(|(name, _)| *name == key).map_or(Held::Unset, |(_, text)| one(text))
+    }
+
+    fn parameter(&mut self, parameter: &Parameter) -> Held {
+        if let Some(Operation::Names) = parameter.operation {
+            let mut names: Vec<_> =
+                self.state.variables.keys().filter(|name| name.starts_with(&parameter.name)).cloned().collect();
+            names.sort();
+            return Held::List(names);
+        }
+        let mut held = if parameter.indirect && parameter.index.as_ref().is_some_and(|index| index.bare() == Some("@"))
+        {
+            // `${!a[@]}`: the keys.
+            return Held::List(match self.variable(&parameter.name) {
+                Value::Array(elements) => elements.into_iter().map(|(key, _)| key).collect(),
+                Value::Text(_) => vec!["0".into()],
+                Value::Unset => Vec::new(),
+            });
+        } else if parameter.indirect {
+            match self.value(&parameter.name, None) {
+                Held::Text(name) if text::is_literal(&name) => match name.split_once('[') {
+                    Some((name, index)) => {
+                        let index = Word { parts: vec![Part::Bare(index.trim_end_matches(']').to_owned())] };
+                        self.value(name, Some(&index))
+                    }
+                    None => self.value(&name, None),
+                },
+                Held::Text(_) => Held::Text(HOLE.into()),
+                other => other,
+            }
+        } else {
+            self.value(&parameter.name, parameter.index.as_ref())
+        };
+        if parameter.length {
+            return Held::Text(match &held {
+                Held::Unset => "0".into(),
+                Held::List(values) => values.len().to_string(),
+                Held::Text(text) if text::is_literal(text) => text.chars().count().to_string(),
+                Held::Text(_) => PLAIN.into(),
+            });
+        }
+        // `$*` in one piece is joined where the list cannot stay one; lists only matter in front of `@`.
+        if parameter.name == "*" || parameter.index.as_ref().is_some_and(|index| index.bare() == Some("*")) {
+            if let Held::List(values) = &held {
+                let separator = match self.variable("IFS") {
+                    Value::Text(ifs) => ifs.chars().next().map(String::from).unwrap_or_default(),
+                    _ => " ".into(),
+                };
+                held = Held::Text(values.join(&separator));
+            }
+        }
+        match &parameter.operation {
+            None => held,
+            Some(operation) => self.operate(parameter, held, operation),
+        }
+    }
+
+    fn operate(&mut self, parameter: &Parameter, held: Held, operation: &Operation) -> Held {
+        let empty = match &held {
+            Held::Unset => true,
+            Held::Text(text) => text.is_empty(),
+            Held::List(values) => values.iter().all(String::is_empty),
+        };
+        // A variable of the environment may be set or not.
+        let uncertain = matches!(&held, Held::Text(text) if text.chars().all(text::is_hole) && !text.is_empty())
+            && !self.state.variables.contains_key(&parameter.name);
+        match operation {
+            Operation::Default(word) | Operation::Assign(word) => {
+                let mut instead = |machine: &mut Self| {
+                    let value = machine.text_of(word);
+                    if matches!(operation, Operation::Assign(_)) && parameter.index.is_none() {
+                        machine.state.set_text(&parameter.name, value.clone());
+                    }
+                    Held::Text(value)
+                };
+                if empty {
+                    instead(self)
+                } else if uncertain {
+                    // Both are looked at: the choice is held like that of a variable with two values.
+                    let key = format!("{}:-", parameter.name);
+                    if !self.state.variables.contains_key(&key) {
+                        let held = match held {
+                            Held::Text(text) => text,
+                            _ => HOLE.into(),
+                        };
+                        let default = self.text_of(word);
+                        let values = vec![Value::Text(default), Value::Text(held)];
+                        self.state.variables.insert(key.clone(), Rc::new(values));
+                    }
+                    let chosen = match self.variable(&key) {
+                        Value::Text(text) => text,
+                        _ => HOLE.into(),
+                    };
+                    if matches!(operation, Operation::Assign(_)) {
+                        self.state.set_text(&parameter.name, chosen.clone());
+                    }
+                    self.state.variables.remove(&key);
+                    Held::Text(chosen)
+                } else {
+                    held
+                }
+            }
+            Operation::Demand(word) => {
+                let _ = self.text_of(word);
+                held
+            }
+            Operation::Alternative(word) => {
+                if empty {
+                    Held::Unset
+                } else {
+                    Held::Text(self.text_of(word))
+                }
+            }
+            Operation::Names => held,
+            Operation::Transform(kind) => match (kind, held) {
+                ('U', held) => each(held, |text| text.to_uppercase()),
+                ('L', held) => each(held, |text| text.to_lowercase()),
+                ('u', held) => each(held, |text| first(text, true)),
+                ('E', held) => each(held, escapes::ansi_c),
+                ('P' | 'A', _) => Held::Text(HOLE.into()),
+                (_, held) => held,
+            },
+            Operation::Case { upper, all } => each(held, |text| match (all, upper) {
+                (true, true) => text.to_uppercase(),
+                (true, false) => text.to_lowercase(),
+                (false, upper) => first(text, *upper),
+            }),
+            Operation::DropPrefix { pattern, longest } => {
+                let pattern = self.pattern_of(pattern);
+                each(held, |text| drop_prefix(text, &pattern, *longest))
+            }
+            Operation::DropSuffix { pattern, longest } => {
+                let pattern = self.pattern_of(pattern);
+                each(held, |text| drop_suffix(text, &pattern, *longest))
+            }
+            Operation::Replace { pattern, with, all, anchor } => {
+                let pattern = self.pattern_of(pattern);
+                let with = self.text_of(with);
+                each(held, |text| replace(text, &pattern, &with, *all, *anchor))
+            }
+            Operation::Substring(offset, length) => {
+                let offset = self.arithmetic(offset);
+                let length = length.as_ref().map(|length| self.arithmetic(length));
+                match held {
+                    Held::List(values) => Held::List(slice(&values, offset, length, parameter.name == "@")),
+                    Held::Unset => Held::Unset,
+                    Held::Text(text) => Held::Text(substring(&text, offset, length)),
+                }
+            }
+        }
+    }
+
+    pub(super) fn assign_text(&mut self, name: &str, text: impl Into<String>) {
+        self.state.set_text(name, text);
+    }
+
+    pub(super) fn assign_array(&mut self, name: &str, elements: Vec<(String, String)>) {
+        self.state.set(Key::Variable(name.into()), Slot::Variable(Some(Rc::new(vec![Value::Array(elements)]))));
+    }
+}
+
+/// Whether a variable's name says that it holds a secret.
+pub(crate) fn looks_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY", "API_KEY", "APIKEY", "PGPASS"]
+        .iter()
+        .any(|part| name.contains(part))
+        || name.ends_with("_KEY")
+        || name.ends_with("_PASS")
+        || name.ends_with("_PAT")
+}
+
+fn each(held: Held, change: impl Fn(&str) -> String) -> Held {
+    match held {
+        Held::Unset => Held::Unset,
+        Held::Text(text) => Held::Text(change(&text)),
+        Held::List(values) => Held::List(values.iter().map(|text| change(text)).collect()),
+    }
+}
+
+fn first(text: &str, upper: bool) -> String {
+    let mut chars = text.chars();
+    let Some(c) = chars.next() else { return String::new() };
+    let changed: String = if upper { c.to_uppercase().collect() } else { c.to_lowercase().collect() };
+    changed + chars.as_str()
+}
+
+fn borders(text: &str) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    text.char_indices().map(|(at, _)| at).chain(std::iter::once(text.len()))
+}
+
+fn drop_prefix(text: &str, pattern: &str, longest: bool) -> String {
+    if text.len() > LONGEST_MATCHED || text::is_unknown(pattern) {
+        return format!("{HOLE}");
+    }
+    if text::is_literal(pattern) {
+        return text.strip_prefix(pattern).unwrap_or(text).to_owned();
+    }
+    let fits = |at: &usize| text::matches(pattern, &text[..*at]);
+    let end = if longest { borders(text).rev().find(fits) } else { borders(text).find(fits) };
+    text[end.unwrap_or(0)..].to_owned()
+}
+
+fn drop_suffix(text: &str, pattern: &str, longest: bool) -> String {
+    if text.len() > LONGEST_MATCHED || text::is_unknown(pattern) {
+        return format!("{HOLE}");
+    }
+    if text::is_literal(pattern) {
+        return text.strip_suffix(pattern).unwrap_or(text).to_owned();
+    }
+    let fits = |at: &usize| text::matches(pattern, &text[*at..]);
+    let begin = if longest { borders(text).find(fits) } else { borders(text).rev().find(fits) };
+    text[..begin.unwrap_or(text.len())].to_owned()
+}
+
+fn replace(text: &str, pattern: &str, with: &str, all: bool, anchor: Option<Anchor>) -> String {
+    if pattern.is_empty() {
+        return match anchor {
+            Some(Anchor::Start) => format!("{with}{text}"),
+            Some(Anchor::End) => format!("{text}{with}"),
+            None => text.to_owned(),
+        };
+    }
+    if text::is_unknown(pattern) || (!text::is_literal(pattern) && text.len() > 256) {
+        return format!("{HOLE}");
+    }
+    match anchor {
+        Some(Anchor::Start) => {
+            let end = borders(text).rev().find(|at| text::matches(pattern, &text[..*at]));
+            return end.map_or_else(|| text.to_owned(), |end| format!("{with}{}", &text[end..]));
+        }
+        Some(Anchor::End) => {
+            let begin = borders(text).find(|at| text::matches(pattern, &text[*at..]));
+            return begin.map_or_else(|| text.to_owned(), |begin| format!("{}{with}", &text[..begin]));
+        }
+        None => {}
+    }
+    if text::is_literal(pattern) {
+        return if all { text.replace(pattern, with) } else { text.replacen(pattern, with, 1) };
+    }
+    let mut out = String::new();
+    let mut at = 0;
+    while at < text.len() {
+        let found = borders(text).rev().filter(|end| *end > at).find(|end| text::matches(pattern, &text[at..*end]));
+        match found {
+            Some(end) => {
+                out.push_str(with);
+                at = end;
+                if !all {
+                    break;
+                }
+            }
+            None => {
+                let length = text[at..].chars().next().map_or(1, char::len_utf8);
+                out.push_str(&text[at..at + length]);
+                at += length;
+            }
+        }
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+fn range(size: usize, offset: Option<i64>, length: Option<Option<i64>>) -> Option<std::ops::Range<usize>> {
+    let offset = offset?;
+    let begin = if offset < 0 { size.checked_sub(offset.unsigned_abs() as usize)? } else { offset as usize };
+    let begin = begin.min(size);
+    let end = match length {
+        None => size,
+        Some(length) => {
+            let length = length?;
+            if length < 0 {
+                size.checked_sub(length.unsigned_abs() as usize)?
+            } else {
+                begin.saturating_add(length as usize)
+            }
+        }
+    };
+    Some(begin..end.clamp(begin, size))
+}
+
+fn substring(text: &str, offset: Option<i64>, length: Option<Option<i64>>) -> String {
+    if !text::is_literal(text) {
+        return HOLE.into();
+    }
+    let chars: Vec<char> = text.chars().collect();
+    range(chars.len(), offset, length).map_or_else(|| HOLE.into(), |range| chars[range].iter().collect())
+}
+
+fn slice(values: &[String], offset: Option<i64>, length: Option<Option<i64>>, positional: bool) -> Vec<String> {
+    // `${@:1}` counts from one.
+    let offset = if positional { offset.map(|offset| if offset > 0 { offset - 1 } else { offset }) } else { offset };
+    range(values.len(), offset, length).map_or_else(|| vec![HOLE.into()], |range| values[range].to_vec())
+}
+
+// ----------------------------------------------------------------------------------------------------------- braces
+
+fn has_braces(word: &Word) -> bool {
+    word.parts.iter().any(|part| matches!(part, Part::Bare(text) if text.contains('{')))
+}
+
+/// A character outside of quotes, or a piece that braces do not look into.
+#[derive(Clone, Copy)]
+enum Token<'w> {
+    Character(char),
+    Piece(&'w Part),
+}
+
+/// `a{b,c}d` as `abd acd`, and `{1..3}` as `1 2 3`.
+fn braces(word: &Word) -> Vec<Word> {
+    let mut tokens = Vec::new();
+    for part in &word.parts {
+        match part {
+            Part::Bare(text) => tokens.extend(text.chars().map(Token::Character)),
+            other => tokens.push(Token::Piece(other)),
+        }
+    }
+    if tokens.len() > LONGEST_MATCHED {
+        return vec![word.clone()];
+    }
+    let mut words = Vec::new();
+    let mut budget = MOST_BRACES;
+    spread(&tokens, &mut budget, 0).into_iter().for_each(|tokens| words.push(collect(&tokens)));
+    words
+}
+
+fn collect(tokens: &[Token<'_>]) -> Word {
+    let mut parts: Vec<Part> = Vec::new();
+    for token in tokens {
+        match (token, parts.last_mut()) {
+            (Token::Character(c), Some(Part::Bare(text))) => text.push(*c),
+            (Token::Character(c), _) => parts.push(Part::Bare(c.to_string())),
+            (Token::Piece(part), _) => parts.push((*part).clone()),
+        }
+    }
+    Word { parts }
+}
+
+fn spread<'w>(tokens: &[Token<'w>], budget: &mut usize, depth: usize) -> Vec<Vec<Token<'w>>> {
+    let is = |at: usize, wanted: char| matches!(tokens.get(at), Some(Token::Character(c)) if *c == wanted);
+    if depth > 16 {
+        return vec![tokens.to_vec()];
+    }
+    for open in 0..tokens.len() {
+        if !is(open, '{') {
+            continue;
+        }
+        let mut level = 0_usize;
+        let mut commas = Vec::new();
+        let mut close = None;
+        for at in open + 1..tokens.len() {
+            if is(at, '{') {
+                level += 1;
+            } else if is(at, '}') {
+                if level == 0 {
+                    close = Some(at);
+                    break;
+                }
+                level -= 1;
+            } else if is(at, ',') && level == 0 {
+                commas.push(at);
+            }
+        }
+        let Some(close) = close else { continue };
+        let mut choices: Vec<Vec<Token<'w>>> = Vec::new();
+        if commas.is_empty() {
+            let Some(items) = sequence(&tokens[open + 1..close]) else { continue };
+            choices.extend(items.into_iter().map(|item| item.chars().map(Token::Character).collect()));
+        } else {
+            let mut begin = open + 1;
+            for end in commas.into_iter().chain([close]) {
+                choices.extend(spread(&tokens[begin..end], budget, depth + 1));
+                begin = end + 1;
+            }
+        }
+        let tails = spread(&tokens[close + 1..], budget, depth + 1);
+        let mut all = Vec::new();
+        for choice in &choices {
+            for tail in &tails {
+                if *budget == 0 && !all.is_empty() {
+                    // Too many: what is left out stands for anything.
+                    let mut rest = tokens[..open].to_vec();
+                    rest.push(Token::Character(HOLE));
+                    rest.extend(tail);
+                    all.push(rest);
+                    return all;
+                }
+                *budget = budget.saturating_sub(1);
+                let mut one = tokens[..open].to_vec();
+                one.extend(choice);
+                one.extend(tail);
+                all.push(one);
+            }
+        }
+        return all;
+    }
+    vec![tokens.to_vec()]
+}
+
+/// The items of `1..5`, `a..e`, `1..9..2`; past a few dozen one item stands for the rest.
+fn sequence(tokens: &[Token<'_>]) -> Option<Vec<String>> {
+    let text: Option<String> = tokens
+        .iter()
+        .map(|token| match token {
+            Token::Character(c) => Some(*c),
+            Token::Piece(_) => None,
+        })
+        .collect();
+    let text = text?;
+    let parts: Vec<&str> = text.split("..").collect();
+    let (&[first, last] | &[first, last, _]) = parts.as_slice() else { return None };
+    let step = match parts.get(2) {
+        Some(step) => step.parse::<i64>().ok()?.unsigned_abs().max(1) as usize,
+        None => 1,
+    };
+    let letter = |text: &str| text.chars().next().filter(|c| text.len() == 1 && c.is_ascii_alphabetic());
+    let (from, to, letters) = match (letter(first), letter(last)) {
+        (Some(a), Some(b)) => (i64::from(u32::from(a)), i64::from(u32::from(b)), true),
+        _ => (first.parse::<i64>().ok()?, last.parse::<i64>().ok()?, false),
+    };
+    let width =
+        if !letters && (first.starts_with('0') || last.starts_with('0')) { first.len().max(last.len()) } else { 0 };
+    let show = |value: i64| {
+        if letters {
+            u32::try_from(value).ok().and_then(char::from_u32).map(String::from).unwrap_or_default()
+        } else {
+            format!("{value:0width$}")
+        }
+    };
+    let mut items: Vec<String> = if from <= to {
+        (from..=to).step_by(step).take(MOST_BRACES / 2 + 1).map(show).collect()
+    } else {
+        (to..=from).rev().step_by(step).take(MOST_BRACES / 2 + 1).map(show).collect()
+    };
+    if items.len() > MOST_BRACES / 2 {
+        items.pop();
+        items.push(PLAIN.into());
+    }
+    Some(items)
+}

@@ -1,0 +1,401 @@
+//! Runs a script without running it: every command with the words it would get, on everything that is known.
+//!
+//! A [`Machine`] walks the tree, keeps variables, functions, directories and written files as sets of possibilities
+//! ([`state`]), and hands each simple command to the model of its program ([`crate::programs`]), which says what it would
+//! do. Two rules keep it honest. What is unknown stays visible as a hole in the text ([`crate::text`]) and is dangerous as
+//! soon as it reaches a place where it would run. And every step is paid from one budget: when that is gone, the answer is
+//! "cannot tell", never "safe".
+
+mod arithmetic;
+mod builtins;
+mod call;
+mod decode;
+mod expand;
+mod run;
+pub(crate) mod state;
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+pub(crate) use arithmetic::integer;
+pub(crate) use builtins::BUILTINS;
+pub(crate) use call::{Call, Extent, Writing, base_name, blurred, is_secret_name};
+pub(crate) use decode::filtered;
+pub(crate) use run::quoted;
+pub(crate) use state::{Key, Slot, Value};
+
+use crate::finding::{Effect, Finding, TargetClass, Verdict};
+use crate::shell::syntax::Script;
+use crate::shell::{self};
+use crate::text::{self, HOLE};
+use crate::world::World;
+use state::State;
+
+/// How deep one text may lead to another (`eval`, `bash -c`, functions, code that runs commands).
+const DEEPEST_CALL: usize = 24;
+/// The least a script may cost, in commands.
+const LEAST_BUDGET: usize = 4_000;
+/// How much of an output is kept.
+const MOST_OUTPUT: usize = 1 << 16;
+
+/// What a command reads.
+#[derive(Debug, Default)]
+pub(crate) struct Feed {
+    /// `None`: nothing is fed, the command reads whatever the agent's shell would.
+    pub(crate) text: Option<String>,
+    pub(crate) at: usize,
+}
+
+impl Feed {
+    pub(crate) fn of(text: impl Into<String>) -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Self { text: Some(text.into()), at: 0 }))
+    }
+
+    /// What is left of it.
+    pub(crate) fn rest(&mut self) -> Option<String> {
+        let text = self.text.as_ref()?;
+        let rest = text[self.at..].to_owned();
+        self.at = text.len();
+        Some(rest)
+    }
+
+    /// The next line; `None` at the end or if nothing is fed.
+    pub(crate) fn line(&mut self) -> Option<String> {
+        let text = self.text.as_ref()?;
+        let rest = &text[self.at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let length = rest.find('\n').unwrap_or(rest.len());
+        let line = rest[..length].to_owned();
+        // Unknown text may be any number of lines: it never comes to an end.
+        if !text::is_unknown(&line) {
+            self.at += (length + 1).min(rest.len());
+        }
+        Some(line)
+    }
+}
+
+/// One choice among the possibilities of a variable, held for as long as one command is looked at.
+#[derive(Debug)]
+struct Pick {
+    name: String,
+    index: usize,
+    count: usize,
+}
+
+/// A function that is being run.
+#[derive(Debug)]
+struct Frame {
+    name: String,
+    /// How many `&` and pipes surround what runs now, inside this function.
+    forks: usize,
+    /// What `local` hides until the function returns.
+    locals: Vec<(state::Key, state::Slot)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Machine<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) state: State,
+    findings: Vec<Finding>,
+    seen: HashSet<Finding>,
+    picks: Vec<Pick>,
+    pub(crate) stdin: Rc<RefCell<Feed>>,
+    /// What has been printed so far where somebody reads it.
+    pub(crate) out: String,
+    /// How many readers stand between a command and the person.
+    captures: usize,
+    /// Whether the last command succeeded, where that is certain.
+    pub(crate) status: Option<bool>,
+    pub(crate) traps: Vec<String>,
+    /// The declaration builtin that runs now came with assignments.
+    pub(crate) declared: bool,
+    /// Something in this pipeline prints for ever.
+    pub(crate) endless_input: bool,
+    /// `$_`
+    pub(crate) last_argument: String,
+    frames: Vec<Frame>,
+    calls: usize,
+    budget: usize,
+    processes: usize,
+    spent: bool,
+    /// Paths under which code from elsewhere lies.
+    pub(crate) foreign: Vec<String>,
+    /// A container has this directory of the host mounted at that place.
+    pub(crate) mounts: Vec<(String, String)>,
+}
+
+impl<'w> Machine<'w> {
+    fn new(world: &'w World, size: usize) -> Self {
+        let mut machine = Self {
+            world,
+            state: State::default(),
+            findings: Vec::new(),
+            seen: HashSet::new(),
+            picks: Vec::new(),
+            stdin: Rc::default(),
+            out: String::new(),
+            captures: 0,
+            status: None,
+            traps: Vec::new(),
+            declared: false,
+            endless_input: false,
+            last_argument: String::new(),
+            frames: Vec::new(),
+            calls: 0,
+            budget: LEAST_BUDGET + size,
+            processes: 0,
+            spent: false,
+            foreign: Vec::new(),
+            mounts: Vec::new(),
+        };
+        let home = world.home.as_str();
+        for (name, value) in [
+            ("HOME", home),
+            ("PWD", world.cwd.as_str()),
+            ("USER", world.user.as_str()),
+            ("LOGNAME", world.user.as_str()),
+            ("IFS", " \t\n"),
+            ("SHELL", "/bin/bash"),
+            ("TMPDIR", "/tmp"),
+            ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+        ] {
+            machine.state.set_text(name, text::clean(value));
+        }
+        machine
+    }
+
+    /// Where commands run now; `None` if nobody can tell.
+    pub(crate) fn cwd(&mut self) -> Option<String> {
+        match self.variable("PWD") {
+            Value::Text(path) if !text::is_unknown(&path) => Some(path),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn report(&mut self, finding: Finding) {
+        if self.seen.insert(finding.clone()) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// A finding that nobody can say what would run.
+    pub(crate) fn cannot_tell(&mut self, program: &str, words: &str, why: &str) {
+        self.report(Finding {
+            verdict: Verdict::Dangerous,
+            program: text::shown(program),
+            effect: Effect::CannotTell,
+            target: text::shown(words),
+            class: TargetClass::Unknown,
+            why: why.into(),
+            words: text::shown(words),
+        });
+    }
+
+    /// Pays for one step; false if the budget is gone, which is reported once.
+    fn pay(&mut self) -> bool {
+        if self.budget == 0 {
+            if !self.spent {
+                self.spent = true;
+                self.cannot_tell("shell", "", "is too long or too entangled to be read to its end");
+            }
+            return false;
+        }
+        self.budget -= 1;
+        true
+    }
+
+    /// Reads `source` as a script and runs it in this very shell.
+    pub(crate) fn evaluate(&mut self, program: &str, source: &str) {
+        let source = text::unglob(source);
+        if source.trim().is_empty() {
+            return;
+        }
+        if source.contains(text::REMOTE) {
+            self.report(Finding {
+                verdict: Verdict::Dangerous,
+                program: text::shown(program),
+                effect: Effect::ExecuteRemote,
+                target: text::shown(&source),
+                class: TargetClass::Thing,
+                why: "runs text that comes over the network, unread".into(),
+                words: text::shown(&source),
+            });
+        } else if text::is_unknown(&source) {
+            self.cannot_tell(program, &source, "runs text of which a part is unknown");
+        }
+        if self.calls >= DEEPEST_CALL {
+            self.cannot_tell(program, "", "leads from one text to the next too many times");
+            return;
+        }
+        match shell::parse(&source) {
+            Ok(script) => {
+                self.calls += 1;
+                self.script(&script);
+                self.calls -= 1;
+            }
+            Err(error) => self.cannot_tell(program, &source, &format!("cannot be read as a shell script ({error})")),
+        }
+    }
+
+    /// The same in a shell of its own: what it changes is forgotten.
+    pub(crate) fn evaluate_apart(&mut self, program: &str, source: &str, positional: Vec<String>) {
+        self.apart(|machine| {
+            if !positional.is_empty() || !machine.state.positional.is_empty() {
+                machine.state.set(state::Key::Positional, state::Slot::Positional(positional));
+            }
+            machine.evaluate(program, source);
+        });
+    }
+
+    /// Runs something whose changes to the shell are forgotten.
+    pub(crate) fn apart<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let mark = self.state.mark();
+        let traps = self.traps.len();
+        let result = run(self);
+        self.run_traps(traps);
+        // What was written to files stays; the shell itself was a copy.
+        let changed = self.state.take_back(mark);
+        for (key, slot) in changed {
+            if matches!(key, state::Key::File(_) | state::Key::Link(_)) {
+                self.state.set(key, slot);
+            }
+        }
+        result
+    }
+
+    /// Runs something and answers what it printed.
+    pub(crate) fn captured(&mut self, run: impl FnOnce(&mut Self)) -> String {
+        let before = std::mem::take(&mut self.out);
+        self.captures += 1;
+        run(self);
+        self.captures -= 1;
+        std::mem::replace(&mut self.out, before)
+    }
+
+    /// Prints to whoever reads the output of what runs now.
+    pub(crate) fn print(&mut self, printed: &str) {
+        if self.captures == 0 {
+            if printed.contains(text::SECRET) {
+                self.report(Finding {
+                    verdict: Verdict::Dangerous,
+                    program: "shell".into(),
+                    effect: Effect::SecretRead,
+                    target: "the output".into(),
+                    class: TargetClass::Secret,
+                    why: "shows a secret in the conversation".into(),
+                    words: String::new(),
+                });
+            }
+            return;
+        }
+        if self.out.len() + printed.len() <= MOST_OUTPUT {
+            self.out.push_str(printed);
+        } else if !self.out.ends_with(HOLE) {
+            self.out.push(HOLE);
+        }
+    }
+
+    /// The value of a variable under the current choice.
+    pub(crate) fn variable(&mut self, name: &str) -> Value {
+        let Some(values) = self.state.variables.get(name) else { return Value::Unset };
+        match values.as_slice() {
+            [one] => one.clone(),
+            many => {
+                let count = many.len();
+                let index = match self.picks.iter().find(|pick| pick.name == name) {
+                    Some(pick) => pick.index.min(count - 1),
+                    None => {
+                        // Past a few dozen combinations only one variable varies at a time.
+                        let product: usize = self.picks.iter().map(|pick| pick.count).product();
+                        let kept = if product.saturating_mul(count) > 48 { 1 } else { count };
+                        self.picks.push(Pick { name: name.into(), index: 0, count: kept });
+                        if kept < count {
+                            self.budget = self.budget.saturating_sub(1);
+                            return Value::Text(many.iter().find_map(worst_of).unwrap_or_else(|| HOLE.to_string()));
+                        }
+                        0
+                    }
+                };
+                many[index].clone()
+            }
+        }
+    }
+
+    /// Looks at something once for each combination of possibilities of the variables it uses, and joins what it changes.
+    fn each_choice(&mut self, mut look: impl FnMut(&mut Self)) {
+        let base = self.picks.len();
+        let mark = self.state.mark();
+        look(self);
+        if self.picks.len() == base {
+            self.state.keep(mark);
+            return;
+        }
+        let mut branches = vec![self.state.take_back(mark)];
+        while self.next_choice(base) && self.pay() {
+            let mark = self.state.mark();
+            look(self);
+            branches.push(self.state.take_back(mark));
+        }
+        self.picks.truncate(base);
+        self.state.join(branches, false);
+    }
+
+    fn next_choice(&mut self, base: usize) -> bool {
+        while self.picks.len() > base {
+            let last = self.picks.len() - 1;
+            let pick = &mut self.picks[last];
+            if pick.index + 1 < pick.count {
+                pick.index += 1;
+                return true;
+            }
+            self.picks.pop();
+        }
+        false
+    }
+
+    /// Follows several branches, of which one or none runs.
+    fn branches(&mut self, count: usize, maybe_none: bool, mut run: impl FnMut(&mut Self, usize)) {
+        let mut ends = Vec::with_capacity(count);
+        for index in 0..count {
+            let mark = self.state.mark();
+            run(self, index);
+            ends.push(self.state.take_back(mark));
+        }
+        self.state.join(ends, maybe_none);
+    }
+}
+
+fn worst_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) if text::is_unknown(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// What a script would do, in the order of the text. The second answer says why it cannot be read at all.
+pub(crate) fn findings(source: &str, world: &World) -> Vec<Finding> {
+    let source = text::clean(source);
+    let mut machine = Machine::new(world, source.len());
+    match shell::parse(&source) {
+        Ok(script) => {
+            machine.script(&script);
+            machine.exit_traps();
+        }
+        Err(error) => machine.cannot_tell("shell", &source, &format!("cannot be read as a shell script: {error}")),
+    }
+    machine.findings
+}
+
+impl Machine<'_> {
+    pub(crate) fn script(&mut self, script: &Script) {
+        for item in &script.items {
+            if self.spent {
+                return;
+            }
+            self.item(item);
+        }
+    }
+}

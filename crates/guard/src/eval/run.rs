@@ -1,0 +1,664 @@
+//! Lists, pipelines, branches, loops, functions and redirections.
+
+use std::rc::Rc;
+
+use super::call::Call;
+use super::state::{FileFact, Key, Slot, Value};
+use super::{Feed, Frame, Machine};
+use crate::finding::{Effect, Finding, TargetClass, Verdict};
+use crate::programs;
+use crate::shell::syntax::{
+    AssignedValue, Assignment, Command, Compound, Item, Join, Pipeline, Redirect, RedirectKind, Script, Simple, Word,
+};
+use crate::text::{self, HOLE, REMOTE};
+
+/// How many items of a loop are followed one by one.
+const MOST_UNROLLED: usize = 16;
+
+/// Where a command's output goes.
+enum Sink {
+    /// Wherever the command's own shell prints.
+    Here,
+    Nowhere,
+    File {
+        path: String,
+        append: bool,
+    },
+}
+
+impl Machine<'_> {
+    pub(super) fn item(&mut self, item: &Item) {
+        if item.background {
+            self.fork(|machine| machine.apart(|machine| machine.and_or(item)));
+            self.status = Some(true);
+        } else {
+            self.and_or(item);
+        }
+    }
+
+    fn and_or(&mut self, item: &Item) {
+        self.pipeline(&item.first);
+        for (join, pipeline) in &item.rest {
+            match (join, self.status) {
+                (Join::And, _) | (Join::Or, Some(false)) => self.pipeline(pipeline),
+                (Join::Or, _) => self.branches(1, true, |machine, _| machine.pipeline(pipeline)),
+            }
+        }
+    }
+
+    fn fork(&mut self, run: impl FnOnce(&mut Self)) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.forks += 1;
+        }
+        let depth = self.frames.len();
+        run(self);
+        if let Some(frame) = self.frames.get_mut(depth.wrapping_sub(1)) {
+            frame.forks -= 1;
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) {
+        let [first @ .., last] = pipeline.stages.as_slice() else {
+            self.status = None;
+            return;
+        };
+        if first.is_empty() {
+            return self.command(last);
+        }
+        let outer = Rc::clone(&self.stdin);
+        self.fork(|machine| {
+            for stage in first {
+                let output = machine.captured(|machine| machine.apart(|machine| machine.command(stage)));
+                machine.stdin = Feed::of(output);
+            }
+            machine.apart(|machine| machine.command(last));
+        });
+        self.stdin = outer;
+        self.status = None;
+    }
+
+    fn command(&mut self, command: &Command) {
+        match command {
+            Command::Simple(simple) => self.simple(simple),
+            Command::Function(name, body) => self.define(name, body),
+            Command::Compound(compound, redirects) => {
+                if !self.pay() {
+                    return;
+                }
+                self.redirected(redirects, "shell", |machine| machine.compound(compound));
+            }
+        }
+    }
+
+    fn define(&mut self, name: &str, body: &Rc<Command>) {
+        let bodies = vec![Rc::clone(body)];
+        self.state.set(Key::Function(name.to_owned()), Slot::Function(Some(bodies)));
+        self.status = Some(true);
+    }
+
+    fn compound(&mut self, compound: &Compound) {
+        match compound {
+            Compound::Group(script) => self.script(script),
+            Compound::Subshell(script) => self.apart(|machine| machine.script(script)),
+            Compound::If(arms, otherwise) => {
+                // Each condition runs if the ones before it said no.
+                let count = arms.len() + usize::from(otherwise.is_some());
+                if let Some((condition, _)) = arms.first() {
+                    self.script(condition);
+                }
+                self.branches(count, otherwise.is_none(), |machine, index| match arms.get(index) {
+                    Some((condition, body)) => {
+                        if index > 0 {
+                            machine.script(condition);
+                        }
+                        machine.script(body);
+                    }
+                    None => machine.script(otherwise.as_ref().unwrap_or(&Script::default())),
+                });
+                self.status = None;
+            }
+            Compound::Loop { until, condition, body } => self.while_loop(*until, condition, body),
+            Compound::For { name, words, body } => {
+                self.each_choice(|machine| machine.for_loop(name, words.as_deref(), body));
+                self.status = None;
+            }
+            Compound::ArithmeticFor { parts: [first, condition, step], body } => {
+                let _ = self.arithmetic(first);
+                if condition.parts.is_empty() && spawns_without_end(body) {
+                    self.without_end();
+                }
+                for _ in 0..MOST_UNROLLED {
+                    if !condition.parts.is_empty() && self.arithmetic(condition) == Some(0) || !self.pay() {
+                        return;
+                    }
+                    self.script(body);
+                    let _ = self.arithmetic(step);
+                }
+                self.repeat(body);
+                self.status = None;
+            }
+            Compound::Case { subject, arms } => {
+                let _ = self.text_of(subject);
+                self.branches(arms.len(), true, |machine, index| {
+                    for pattern in &arms[index].0 {
+                        let _ = machine.text_of(pattern);
+                    }
+                    machine.script(&arms[index].1);
+                });
+                self.status = None;
+            }
+            Compound::Arithmetic(word) => self.status = self.arithmetic(word).map(|value| value != 0),
+            Compound::Test(words) => {
+                for word in words {
+                    let _ = self.text_of(word);
+                }
+                self.status = None;
+            }
+            Compound::Coprocess(command) => self.fork(|machine| machine.apart(|machine| machine.command(command))),
+        }
+    }
+
+    fn for_loop(&mut self, name: &str, words: Option<&[Word]>, body: &Script) {
+        let items = match words {
+            Some(words) => self.arguments(words),
+            None => self.state.positional.clone(),
+        };
+        if items.len() <= MOST_UNROLLED {
+            for item in items {
+                if !self.pay() {
+                    return;
+                }
+                self.state.set_text(name, item);
+                self.script(body);
+            }
+            return;
+        }
+        let many = items.len() > super::state::MOST_VALUES;
+        let mut values: Vec<Value> = items.into_iter().take(super::state::MOST_VALUES).map(Value::Text).collect();
+        if many {
+            values.push(Value::Text(HOLE.into()));
+        }
+        self.state.set(Key::Variable(name.into()), Slot::Variable(Some(Rc::new(values))));
+        self.repeat(body);
+    }
+
+    fn while_loop(&mut self, until: bool, condition: &Script, body: &Script) {
+        let endless = is_constant(condition);
+        if endless && spawns_without_end(body) {
+            self.without_end();
+        }
+        for _ in 0..MOST_UNROLLED {
+            self.status = None;
+            self.script(condition);
+            if endless || !self.pay() {
+                break;
+            }
+            match self.status {
+                Some(status) if status == until => return,
+                Some(_) => self.script(body),
+                None => break,
+            }
+        }
+        self.repeat(body);
+        self.status = None;
+    }
+
+    /// Runs a body any number of times: until it changes nothing more, or with holes for what keeps changing.
+    fn repeat(&mut self, body: &Script) {
+        let mut moving = Vec::new();
+        for _ in 0..2 {
+            let mark = self.state.mark();
+            self.script(body);
+            let changed = self.state.take_back(mark);
+            moving =
+                changed.iter().filter(|(key, _)| matches!(key, Key::Variable(_))).map(|(key, _)| key.clone()).collect();
+            let before: Vec<_> = moving.iter().map(|key| self.state.slot(key)).collect();
+            self.state.join(vec![changed], true);
+            let after = moving.iter().map(|key| self.state.slot(key));
+            if before.iter().zip(after).all(|(before, after)| match (before, &after) {
+                (Slot::Variable(before), Slot::Variable(after)) => before == after,
+                _ => false,
+            }) {
+                return;
+            }
+        }
+        for key in &moving {
+            let hole = Slot::Variable(Some(Rc::new(vec![Value::Text(HOLE.into())])));
+            self.state.join(vec![vec![(key.clone(), hole)]], true);
+        }
+        let mark = self.state.mark();
+        self.script(body);
+        let changed = self.state.take_back(mark);
+        self.state.join(vec![changed], true);
+    }
+
+    pub(crate) fn without_end(&mut self) {
+        self.report(Finding {
+            verdict: Verdict::Hardline,
+            program: "shell".into(),
+            effect: Effect::Exhaustion,
+            target: "processes".into(),
+            class: TargetClass::Thing,
+            why: "starts processes without end, until the machine stops answering".into(),
+            words: String::new(),
+        });
+    }
+
+    // ---------------------------------------------------------------------------------------------------- functions
+
+    pub(super) fn call_function(&mut self, name: &str, arguments: Vec<String>) {
+        let forks: usize = match self.frames.iter().position(|frame| frame.name == name) {
+            Some(first) => {
+                let inside = self.frames[first..].iter().map(|frame| frame.forks).sum();
+                if self.frames.iter().filter(|frame| frame.name == name).count() > 2 || self.frames.len() > 20 {
+                    self.print(&HOLE.to_string());
+                    return;
+                }
+                inside
+            }
+            None => 0,
+        };
+        if forks > 0 {
+            return self.without_end();
+        }
+        let bodies = self.state.functions.get(name).cloned().unwrap_or_default();
+        let positional = self.state.slot(&Key::Positional);
+        self.frames.push(Frame { name: name.to_owned(), forks: 0, locals: Vec::new() });
+        self.state.set(Key::Positional, Slot::Positional(arguments));
+        match bodies.as_slice() {
+            [body] => self.command(body),
+            bodies => self.branches(bodies.len(), false, |machine, index| machine.command(&bodies[index])),
+        }
+        self.state.set(Key::Positional, positional);
+        if let Some(frame) = self.frames.pop() {
+            for (key, slot) in frame.locals.into_iter().rev() {
+                self.state.set(key, slot);
+            }
+        }
+    }
+
+    // ----------------------------------------------------------------------------------------------- simple commands
+
+    fn simple(&mut self, simple: &Simple) {
+        if !self.pay() {
+            return;
+        }
+        self.each_choice(|machine| machine.simple_once(simple));
+    }
+
+    fn simple_once(&mut self, simple: &Simple) {
+        self.status = None;
+        let arguments = self.arguments(&simple.words);
+        let Some(program) = arguments.first() else {
+            for assignment in &simple.assignments {
+                self.assign(assignment, false);
+            }
+            self.status = Some(true);
+            if !simple.redirects.is_empty() {
+                // `$(<file)` is the content of the file; `> file` makes it empty.
+                let reads = simple.redirects.iter().all(|redirect| redirect.kind == RedirectKind::Read);
+                self.redirected(&simple.redirects, "shell", |machine| {
+                    if reads && let Some(text) = machine.fed() {
+                        machine.print(&text);
+                    }
+                });
+            }
+            return;
+        };
+        let declares = matches!(program.as_str(), "declare" | "typeset" | "local" | "export" | "readonly");
+        if declares || simple.assignments.is_empty() {
+            if declares {
+                let exported = program == "export" || arguments.iter().any(|a| a.starts_with('-') && a.contains('x'));
+                for assignment in &simple.assignments {
+                    if program == "local" || (program != "export" && program != "readonly") {
+                        self.make_local(&assignment.name);
+                    }
+                    self.assign(assignment, exported);
+                }
+            }
+            let name = program.clone();
+            self.declared = declares && !simple.assignments.is_empty();
+            return self.redirected(&simple.redirects, &name, |machine| machine.run(arguments, &[]));
+        }
+        // Variables for this one command.
+        let before: Vec<_> = simple
+            .assignments
+            .iter()
+            .map(|a| Key::Variable(a.name.clone()))
+            .map(|key| (self.state.slot(&key), key))
+            .collect();
+        for assignment in &simple.assignments {
+            self.assign(assignment, true);
+        }
+        let mut environment = Vec::new();
+        for assignment in &simple.assignments {
+            let value = match self.variable(&assignment.name) {
+                Value::Text(text) => text,
+                _ => HOLE.into(),
+            };
+            environment.push((assignment.name.clone(), value));
+        }
+        let name = program.clone();
+        self.redirected(&simple.redirects, &name, |machine| machine.run(arguments, &environment));
+        for (slot, key) in before {
+            self.state.set(key, slot);
+        }
+    }
+
+    pub(super) fn make_local(&mut self, name: &str) {
+        let key = Key::Variable(name.to_owned());
+        let slot = self.state.slot(&key);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.locals.push((key, slot));
+        }
+    }
+
+    fn assign(&mut self, assignment: &Assignment, exported: bool) {
+        let name = assignment.name.as_str();
+        match &assignment.value {
+            AssignedValue::Scalar(word) => {
+                let mut value = self.text_of(word);
+                if let Some(index) = &assignment.index {
+                    let key = self.text_of(index);
+                    let key = self.compute(&key).value.map_or(key, |at| at.to_string());
+                    let mut elements = match self.variable(name) {
+                        Value::Array(elements) => elements,
+                        Value::Text(text) => vec![("0".into(), text)],
+                        Value::Unset => Vec::new(),
+                    };
+                    match elements.iter_mut().find(|(at, _)| *at == key) {
+                        Some((_, text)) if assignment.append => text.push_str(&value),
+                        Some((_, text)) => *text = value,
+                        None => elements.push((key, value)),
+                    }
+                    return self.assign_array(name, elements);
+                }
+                if assignment.append {
+                    match self.variable(name) {
+                        Value::Text(text) => value = text + &value,
+                        Value::Array(mut elements) => {
+                            if let Some((_, text)) = elements.first_mut() {
+                                text.push_str(&value);
+                            }
+                            return self.assign_array(name, elements);
+                        }
+                        Value::Unset => {}
+                    }
+                }
+                if value.len() > super::MOST_OUTPUT {
+                    value = HOLE.into();
+                }
+                programs::environment::assigned(self, name, &value, exported);
+                self.assign_text(name, value);
+            }
+            AssignedValue::Array(words) => {
+                let mut elements = match self.variable(name) {
+                    Value::Array(elements) if assignment.append => elements,
+                    Value::Text(text) if assignment.append => vec![("0".into(), text)],
+                    _ => Vec::new(),
+                };
+                for (index, word) in words {
+                    if let Some(index) = index {
+                        let key = self.text_of(index);
+                        let value = self.text_of(word);
+                        elements.push((key, value));
+                    } else {
+                        for value in self.arguments(std::slice::from_ref(word)) {
+                            elements.push((elements.len().to_string(), value));
+                        }
+                    }
+                }
+                self.assign_array(name, elements);
+            }
+        }
+    }
+
+    /// Runs a program, a function, a builtin or an alias with its arguments.
+    pub(crate) fn run(&mut self, arguments: Vec<String>, environment: &[(String, String)]) {
+        if !self.pay() {
+            return;
+        }
+        let Some(program) = arguments.first() else { return };
+        if self.state.functions.contains_key(program) {
+            let mut arguments = arguments;
+            let name = arguments.remove(0);
+            return self.call_function(&name, arguments);
+        }
+        if let Some(alias) = self.state.aliases.get(program).cloned() {
+            let key = Key::Alias(program.clone());
+            // An alias is not expanded inside of itself.
+            let slot = self.state.slot(&key);
+            self.state.set(key.clone(), Slot::Text(None));
+            let rest: String = arguments[1..].iter().map(|argument| format!(" {}", quoted(argument))).collect();
+            self.evaluate(program, &format!("{alias}{rest}"));
+            return self.state.set(key, slot);
+        }
+        self.run_program(arguments, environment);
+    }
+
+    /// The same without functions and aliases: what `command` and wrappers run.
+    pub(crate) fn run_program(&mut self, arguments: Vec<String>, environment: &[(String, String)]) {
+        if self.calls >= super::DEEPEST_CALL {
+            return self.cannot_tell("shell", "", "leads from one program to the next too many times");
+        }
+        self.calls += 1;
+        let last = arguments.last().cloned();
+        let mut call = Call::new(self, arguments, environment);
+        programs::run(&mut call);
+        self.calls -= 1;
+        if let Some(last) = last {
+            self.last_argument = last;
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------------- redirections
+
+    /// What is left of the text that is fed to the command, if one is.
+    pub(crate) fn fed(&mut self) -> Option<String> {
+        self.stdin.borrow_mut().rest()
+    }
+
+    fn redirected(&mut self, redirects: &[Redirect], program: &str, run: impl FnOnce(&mut Self)) {
+        if redirects.is_empty() {
+            return run(self);
+        }
+        let outer = Rc::clone(&self.stdin);
+        let mut sink = Sink::Here;
+        for redirect in redirects {
+            self.redirect(redirect, program, &mut sink);
+        }
+        match sink {
+            Sink::Here => run(self),
+            Sink::Nowhere => {
+                let _ = self.captured(run);
+            }
+            Sink::File { path, append } => {
+                let output = self.captured(run);
+                let output = match self.state.files.get(&path) {
+                    Some(fact) if append => format!("{}{output}", fact.text),
+                    _ => output,
+                };
+                self.state.set(Key::File(path), Slot::Text(Some(output)));
+            }
+        }
+        self.stdin = outer;
+    }
+
+    fn redirect(&mut self, redirect: &Redirect, program: &str, sink: &mut Sink) {
+        let Some(word) = redirect.target.get() else { return };
+        match redirect.kind {
+            RedirectKind::HereDocument | RedirectKind::HereString => {
+                let mut text = self.text_of(word);
+                if redirect.kind == RedirectKind::HereString {
+                    text.push('\n');
+                }
+                if redirect.descriptor.unwrap_or(0) == 0 {
+                    self.stdin = Feed::of(text);
+                }
+            }
+            RedirectKind::Duplicate => {
+                let target = self.text_of(word);
+                let number = target.trim_end_matches('-').parse::<u32>();
+                if redirect.descriptor.unwrap_or(0) == 0 && number.is_ok_and(|number| number > 2) {
+                    // A descriptor that was opened earlier, to a file or to the network.
+                    self.stdin = Feed::of(REMOTE.to_string());
+                }
+            }
+            RedirectKind::Read => {
+                let mut paths = Vec::new();
+                self.expand_target(word, &mut paths);
+                for path in paths {
+                    let text = self.read_file(program, &path);
+                    if redirect.descriptor.unwrap_or(0) == 0 {
+                        self.stdin = Feed::of(text);
+                    }
+                }
+            }
+            RedirectKind::Write
+            | RedirectKind::Append
+            | RedirectKind::ReadWrite
+            | RedirectKind::WriteBoth
+            | RedirectKind::AppendBoth => {
+                let append =
+                    matches!(redirect.kind, RedirectKind::Append | RedirectKind::AppendBoth | RedirectKind::ReadWrite);
+                let mut paths = Vec::new();
+                self.expand_target(word, &mut paths);
+                for path in paths {
+                    let place = self.write_file(program, &path, append);
+                    let output = matches!(redirect.kind, RedirectKind::WriteBoth | RedirectKind::AppendBoth)
+                        || redirect.descriptor.is_none_or(|descriptor| descriptor == 1);
+                    if redirect.kind == RedirectKind::ReadWrite || !output {
+                        continue;
+                    }
+                    *sink = match place.as_str() {
+                        "/dev/null" => Sink::Nowhere,
+                        path if path.starts_with("/dev/")
+                            && !path.starts_with("/dev/fd/")
+                            && !path.starts_with("/dev/shm/") =>
+                        {
+                            Sink::Here
+                        }
+                        _ => Sink::File { path: place, append },
+                    };
+                }
+            }
+        }
+    }
+
+    fn expand_target(&mut self, word: &Word, paths: &mut Vec<String>) {
+        paths.extend(self.arguments(std::slice::from_ref(word)));
+    }
+
+    /// What a file holds, as far as this command knows; reading a secret is reported.
+    pub(crate) fn read_file(&mut self, program: &str, path: &str) -> String {
+        let mut call = Call::new(self, vec![program.to_owned()], &[]);
+        call.read(path)
+    }
+
+    fn write_file(&mut self, program: &str, path: &str, append: bool) -> String {
+        let mut call = Call::new(self, vec![program.to_owned()], &[]);
+        call.redirect_into(path, append)
+    }
+
+    pub(crate) fn remember_file(&mut self, path: &str, text: String) {
+        self.state.set(Key::File(path.to_owned()), Slot::Text(Some(text)));
+    }
+
+    pub(crate) fn file(&self, path: &str) -> Option<&FileFact> {
+        self.state.files.get(path)
+    }
+
+    /// Runs the traps that were set since there were `from` of them.
+    pub(super) fn run_traps(&mut self, from: usize) {
+        while self.traps.len() > from {
+            if let Some(trap) = self.traps.pop() {
+                self.evaluate("trap", &trap);
+            }
+        }
+    }
+
+    pub(super) fn exit_traps(&mut self) {
+        self.run_traps(0);
+    }
+}
+
+/// A text as one word of a script.
+pub(crate) fn quoted(text: &str) -> String {
+    if !text.is_empty()
+        && text.chars().all(|c| {
+            c.is_alphanumeric()
+                || matches!(c, '_' | '-' | '.' | '/' | ':' | '=' | '@' | '%' | '+' | ',')
+                || !text::is_literal(c.encode_utf8(&mut [0; 4]))
+        })
+    {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Whether a loop's condition never changes its mind.
+fn is_constant(condition: &Script) -> bool {
+    let [item] = condition.items.as_slice() else { return false };
+    let [command] = item.first.stages.as_slice() else { return false };
+    match command {
+        Command::Simple(simple) => {
+            let words: Vec<_> = simple.words.iter().map(Word::bare).collect();
+            item.rest.is_empty()
+                && matches!(
+                    words.as_slice(),
+                    [Some(":" | "true" | "false" | "/bin/true"), ..]
+                        | [Some("["), Some(_), Some("]")]
+                        | [Some("test"), Some(_)]
+                )
+        }
+        Command::Compound(compound, _) => match &**compound {
+            Compound::Arithmetic(word) => word.bare().is_some_and(|text| text.trim().parse::<i64>().is_ok()),
+            Compound::Test(words) => words.len() == 1,
+            _ => false,
+        },
+        Command::Function(..) => false,
+    }
+}
+
+/// Whether each round of an endless loop leaves something running and waits for nothing.
+fn spawns_without_end(body: &Script) -> bool {
+    let mut spawns = false;
+    for item in &body.items {
+        spawns |= item.background || holds_background(item);
+        if !item.background && waits(item) {
+            return false;
+        }
+    }
+    spawns
+}
+
+fn stages(item: &Item) -> impl Iterator<Item = &Command> {
+    std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline)).flat_map(|p| &p.stages)
+}
+
+fn inner(command: &Command) -> Vec<&Script> {
+    let Command::Compound(compound, _) = command else { return Vec::new() };
+    match &**compound {
+        Compound::Group(script) | Compound::Subshell(script) => vec![script],
+        Compound::If(arms, otherwise) => arms.iter().flat_map(|(a, b)| [a, b]).chain(otherwise).collect(),
+        Compound::Loop { condition, body, .. } => vec![condition, body],
+        Compound::For { body, .. } | Compound::ArithmeticFor { body, .. } => vec![body],
+        Compound::Case { arms, .. } => arms.iter().map(|(_, script)| script).collect(),
+        Compound::Arithmetic(_) | Compound::Test(_) | Compound::Coprocess(_) => Vec::new(),
+    }
+}
+
+fn holds_background(item: &Item) -> bool {
+    stages(item).flat_map(inner).any(|script| script.items.iter().any(|item| item.background || holds_background(item)))
+}
+
+fn waits(item: &Item) -> bool {
+    const PATIENT: [&str; 12] =
+        ["wait", "sleep", "read", "break", "exit", "return", "inotifywait", "select", "fg", "nc", "accept", "flock"];
+    stages(item).any(|command| match command {
+        Command::Simple(simple) => {
+            simple.words.first().and_then(Word::bare).is_some_and(|name| PATIENT.contains(&name))
+        }
+        other => inner(other).iter().any(|script| script.items.iter().any(|item| !item.background && waits(item))),
+    })
+}

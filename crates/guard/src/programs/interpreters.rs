@@ -1,0 +1,334 @@
+//! Interpreters: code on the command line and on the input is read; program files of the project run openly.
+
+use super::options::{Grammar, leading, single_dash};
+use super::{Program, runs};
+use crate::code;
+use crate::eval::{Call, base_name};
+use crate::finding::{Effect, TargetClass};
+use crate::text::{self, HOLE, REMOTE};
+
+pub(crate) use crate::code::Language;
+
+pub(super) const PROGRAMS: &[Program] = &[
+    runs(&["python", "pypy", "ipython", "py", "bpython"], python),
+    runs(&["perl"], perl),
+    runs(&["ruby", "jruby", "irb", "macruby"], ruby),
+    runs(&["node", "nodejs", "bun_run", "ts-node", "tsx"], node),
+    runs(&["deno"], deno),
+    runs(&["php"], php),
+    runs(&["lua", "luajit", "texlua"], lua),
+    runs(&["Rscript", "R"], r),
+    runs(
+        &[
+            "julia",
+            "elixir",
+            "groovy",
+            "osascript",
+            "tclsh",
+            "guile",
+            "racket",
+            "ghci",
+            "runghc",
+            "swift",
+            "scala",
+            "jshell",
+        ],
+        other,
+    ),
+];
+
+/// Runs `source` as code of a language, in what surrounds `call`.
+pub(crate) fn code(call: &mut Call<'_, '_>, language: Language, source: &str) {
+    let source = text::unglob(source);
+    if source.contains(REMOTE) {
+        return call.asks(Effect::ExecuteRemote, &call.name.clone(), "runs code that comes over the network, unread");
+    }
+    if text::is_unknown(&source) {
+        call.cannot_tell("runs code of which a part is unknown");
+    }
+    match language {
+        Language::Shell => call.shell(&source),
+        _ => code::scan(call, language, &source),
+    }
+}
+
+/// The commands of a `sed` script that run programs or write files.
+pub(crate) fn sed_script(call: &mut Call<'_, '_>, script: &str) {
+    code::sed(call, script);
+}
+
+/// Runs a program file: what this command wrote itself is read, what it fetched asks, what is there runs openly.
+pub(crate) fn run_file(call: &mut Call<'_, '_>, file: &str, language: Option<Language>) {
+    let named = file.contains('/') || language.is_some();
+    if text::is_unknown(file) {
+        return call.cannot_tell("runs a file whose name cannot be told");
+    }
+    if !named {
+        return;
+    }
+    if matches!(file, "-" | "/dev/stdin" | "/dev/fd/0") {
+        if let Some(source) = call.input() {
+            code(call, language.unwrap_or(Language::Shell), &source);
+        }
+        return;
+    }
+    let place = call.place(file, true);
+    if let Some(fact) = call.machine.file(&place.path) {
+        let source = fact.text.clone();
+        let language = language.unwrap_or_else(|| shebang(&source, &place.path));
+        return code(call, language, &source);
+    }
+    if call.is_foreign(&place.path) {
+        return call.asks(Effect::ExecuteRemote, &place.path, "runs what this very command fetched, unread");
+    }
+    if text::has_glob(&place.path) && language.is_some() && place.class != TargetClass::Workspace {
+        call.cannot_tell("runs files that are named by a pattern");
+    }
+    if place.path.starts_with("/dev/tcp/") {
+        call.asks(Effect::ExecuteRemote, &place.path, "runs what arrives over the network");
+    }
+}
+
+fn shebang(source: &str, path: &str) -> Language {
+    let first = source.lines().next().unwrap_or_default();
+    let program = first.strip_prefix("#!").map(|line| {
+        let mut words = line.split_whitespace();
+        let program = words.next().map_or("", base_name);
+        if program == "env" { words.find(|word| !word.starts_with('-')).unwrap_or_default() } else { program }
+    });
+    let name = program.unwrap_or_else(|| path.rsplit('.').next().unwrap_or_default());
+    Language::of(name).unwrap_or(Language::Shell)
+}
+
+const PYTHON: Grammar = leading("cmWXQ", "check-hash-based-pycs= help version");
+
+/// `python [options] [-c code | -m module | file | -] [arguments]`
+fn python(call: &mut Call<'_, '_>) {
+    let words = call.arguments().to_vec();
+    let options = PYTHON.read(&words);
+    if let Some(source) = options.value("c").map(str::to_owned) {
+        return code(call, Language::Python, &source);
+    }
+    if let Some(module) = options.value("m").map(str::to_owned) {
+        let at =
+            words.iter().position(|word| *word == module || word.ends_with(&module)).map_or(words.len(), |at| at + 1);
+        return self::module(call, &module, words[at..].to_vec());
+    }
+    if options.asks_only() || options.has("V h") {
+        return;
+    }
+    script_or_input(call, &options.operands, Language::Python);
+}
+
+fn module(call: &mut Call<'_, '_>, module: &str, arguments: Vec<String>) {
+    let program = match module {
+        "pip" | "pip3" => "pip",
+        "poetry" | "twine" | "uv" | "pipx" | "alembic" | "flask" | "django" | "black" | "ruff" | "pytest" | "nox"
+        | "tox" | "build" => module,
+        _ => return,
+    };
+    let mut words = vec![program.to_owned()];
+    words.extend(arguments);
+    call.run(words);
+}
+
+/// A script file runs openly; without one the input is the code.
+fn script_or_input(call: &mut Call<'_, '_>, operands: &[String], language: Language) {
+    match operands.first() {
+        Some(file) if file != "-" => {
+            if operands[1..].iter().any(|word| word == "--help" || word == "--version") {
+                return;
+            }
+            let file = file.clone();
+            run_file(call, &file, Some(language));
+            super::project_file(call, &file, &operands[1..]);
+        }
+        _ => {
+            if let Some(source) = call.input() {
+                code(call, language, &source);
+            }
+        }
+    }
+}
+
+/// `perl [-ne…] [-e code | file]`
+fn perl(call: &mut Call<'_, '_>) {
+    let words = call.arguments().to_vec();
+    let options = leading("eEImMFxCDdi?0?l?", "help version").read(&words);
+    let modules: Vec<String> = options
+        .values("M m")
+        .map(|module| {
+            format!("use {};\n", module.replacen('=', " qw(", 1) + if module.contains('=') { ")" } else { "" })
+        })
+        .collect();
+    let codes: Vec<String> = options.values("e E").map(str::to_owned).collect();
+    let in_place = options.has("i");
+    if codes.is_empty() {
+        if options.asks_only() || options.has("v V") {
+            return;
+        }
+        return script_or_input(call, &options.operands, Language::Perl);
+    }
+    code(call, Language::Perl, &format!("{}{}", modules.concat(), codes.join("\n")));
+    files_of_a_filter(call, &options.operands, in_place, options.has("n p"));
+}
+
+/// Files that one-liners go through line by line.
+fn files_of_a_filter(call: &mut Call<'_, '_>, files: &[String], in_place: bool, filters: bool) {
+    for file in files {
+        if in_place {
+            call.write(file, crate::eval::Writing::Edit);
+        } else if filters {
+            let text = call.read(file);
+            call.print(&text);
+        }
+    }
+    if files.is_empty() && filters {
+        let input = call.input().unwrap_or_else(|| HOLE.into());
+        let printed = crate::eval::blurred(&input);
+        call.print(&printed);
+    }
+    call.print(&HOLE.to_string());
+}
+
+fn ruby(call: &mut Call<'_, '_>) {
+    let words = call.arguments().to_vec();
+    let options = leading("eErIFCxKTWi?0?l?", "encoding= external-encoding= help version").read(&words);
+    let required: String = options.values("r").map(|name| format!("require '{name}'\n")).collect();
+    let codes: Vec<String> = options.values("e").map(str::to_owned).collect();
+    if codes.is_empty() {
+        if options.asks_only() || options.has("v") {
+            return;
+        }
+        return script_or_input(call, &options.operands, Language::Ruby);
+    }
+    code(call, Language::Ruby, &format!("{required}{}", codes.join("\n")));
+    files_of_a_filter(call, &options.operands, options.has("i"), options.has("n p"));
+}
+
+const NODE: Grammar = leading(
+    "eprCi?",
+    "eval= print= require= import= loader= experimental-loader= conditions= input-type= env-file= test watch check help version",
+);
+
+fn node(call: &mut Call<'_, '_>) {
+    let options = NODE.read(call.arguments());
+    for file in options.values("r require import loader experimental-loader").map(str::to_owned).collect::<Vec<_>>() {
+        if file.starts_with("http") || file.starts_with("data:") {
+            call.asks(Effect::ExecuteRemote, &file, "loads code from elsewhere");
+        } else if file.starts_with('/') {
+            let place = call.place(&file, true);
+            if place.class != TargetClass::Workspace {
+                call.asks(Effect::CannotTell, &place.path, "loads code that cannot be read here");
+            }
+        }
+    }
+    let codes: Vec<String> = options.values("e eval p print").map(str::to_owned).collect();
+    if !codes.is_empty() {
+        for source in codes {
+            code(call, Language::JavaScript, &source);
+        }
+        return call.print(&HOLE.to_string());
+    }
+    if options.asks_only() || options.has("v c check") {
+        return;
+    }
+    script_or_input(call, &options.operands, Language::JavaScript);
+}
+
+/// `deno run URL`, `deno eval code`
+fn deno(call: &mut Call<'_, '_>) {
+    let options = call.options(&leading("", ""));
+    let Some(verb) = options.operands.first().cloned() else { return };
+    let rest = leading(
+        "cLr?",
+        "config= location= import-map= allow-all allow-read=? allow-write=? allow-net=? allow-run=? allow-env=?",
+    )
+    .read(&options.operands[1..]);
+    match verb.as_str() {
+        "eval" => {
+            if let Some(source) = rest.operands.first().cloned() {
+                code(call, Language::JavaScript, &source);
+            }
+        }
+        "run" | "serve" | "install" | "compile" | "x" => {
+            let file = rest.operands.first().cloned().unwrap_or_default();
+            if file.starts_with("http://") || file.starts_with("https://") {
+                call.asks(Effect::ExecuteRemote, &file, "runs code from an address");
+            } else {
+                script_or_input(call, &rest.operands, Language::JavaScript);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn php(call: &mut Call<'_, '_>) {
+    let options = leading(
+        "rBREfFcdzStb",
+        "run= process-begin= process-code= process-end= file= define= server= docroot= help version",
+    )
+    .read(call.arguments());
+    for setting in options.values("d define").map(str::to_owned).collect::<Vec<_>>() {
+        if setting.starts_with("auto_prepend_file")
+            || setting.starts_with("auto_append_file")
+            || setting.starts_with("extension")
+        {
+            call.asks(Effect::CannotTell, &setting, "loads code that cannot be read here");
+        }
+    }
+    let codes: Vec<String> =
+        options.values("r B R E run process-begin process-code process-end").map(str::to_owned).collect();
+    if codes.is_empty() {
+        if options.asks_only() || options.has("v i m l S") {
+            return;
+        }
+        let operands = options.values("f file").map(str::to_owned).chain(options.operands.clone()).collect::<Vec<_>>();
+        return script_or_input(call, &operands, Language::Php);
+    }
+    for source in codes {
+        code(call, Language::Php, &source);
+    }
+}
+
+fn lua(call: &mut Call<'_, '_>) {
+    let options = leading("el", "").read(call.arguments());
+    let codes: Vec<String> = options.values("e").map(str::to_owned).collect();
+    for source in &codes {
+        code(call, Language::Lua, source);
+    }
+    if codes.is_empty() && !options.has("v") {
+        script_or_input(call, &options.operands, Language::Lua);
+    }
+}
+
+fn r(call: &mut Call<'_, '_>) {
+    let options = leading("eg", "file= args help version").read(call.arguments());
+    for source in options.values("e").map(str::to_owned).collect::<Vec<_>>() {
+        code(call, Language::R, &source);
+    }
+    if !options.has("e") && call.name == "Rscript" {
+        script_or_input(call, &options.operands, Language::R);
+    }
+}
+
+/// Languages of which only the calls that run programs and touch files are known.
+fn other(call: &mut Call<'_, '_>) {
+    let grammar = if call.name == "groovy" {
+        single_dash("e=", false)
+    } else {
+        leading("eEcl", "eval= print= command= help version")
+    };
+    let options = grammar.read(call.arguments());
+    if options.asks_only() {
+        return;
+    }
+    let language = Language::of(&call.name).unwrap_or(Language::Other);
+    let codes: Vec<String> = options.values("e E c eval print command").map(str::to_owned).collect();
+    for source in &codes {
+        code(call, language, source);
+    }
+    if codes.is_empty() {
+        script_or_input(call, &options.operands, language);
+    }
+}

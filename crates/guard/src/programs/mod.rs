@@ -1,0 +1,192 @@
+//! What programs do: one file per family, each a table of names and small functions.
+//!
+//! A model gets a [`Call`] with resolved words, reads them with the program's option grammar ([`options`]) and names
+//! effects. A program without a model does nothing worth a question; a program whose name nobody can tell does.
+//! `CONTRIBUTING.md` says how to add one.
+
+pub(crate) mod environment;
+mod files;
+mod find;
+pub(crate) mod interpreters;
+pub(crate) mod options;
+mod shells;
+mod text_tools;
+mod wrappers;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::eval::{Call, base_name, blurred};
+use crate::finding::Effect;
+use crate::text;
+
+/// The model of a few programs that are alike.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    /// Names without directories.
+    pub(crate) names: &'static [&'static str],
+    /// Says what a call does.
+    pub(crate) model: fn(&mut Call<'_, '_>),
+    /// What the program is beyond its effects.
+    pub(crate) kind: Kind,
+}
+
+/// What surrounds the effects of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `--help` among its words means that nothing is done; its output is unknown.
+    Plain,
+    /// Its words may be those of another program, or its model reads `--help` itself; its output is unknown.
+    Runs,
+    /// The model prints what the program prints, and reads `--help` itself.
+    Prints,
+    /// The same for Windows, where case does not matter.
+    Windows,
+}
+
+/// A program with effects of its own.
+pub(crate) const fn plain(names: &'static [&'static str], model: fn(&mut Call<'_, '_>)) -> Program {
+    Program { names, model, kind: Kind::Plain }
+}
+
+/// A program that runs others.
+pub(crate) const fn runs(names: &'static [&'static str], model: fn(&mut Call<'_, '_>)) -> Program {
+    Program { names, model, kind: Kind::Runs }
+}
+
+/// A program whose output is followed.
+pub(crate) const fn prints(names: &'static [&'static str], model: fn(&mut Call<'_, '_>)) -> Program {
+    Program { names, model, kind: Kind::Prints }
+}
+
+const FAMILIES: &[&[Program]] = &[
+    crate::eval::BUILTINS,
+    files::PROGRAMS,
+    find::PROGRAMS,
+    interpreters::PROGRAMS,
+    shells::PROGRAMS,
+    text_tools::PROGRAMS,
+    wrappers::PROGRAMS,
+];
+
+static TABLE: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
+    FAMILIES
+        .iter()
+        .copied()
+        .flatten()
+        .flat_map(|program| program.names.iter().map(move |name| (*name, *program)))
+        .collect()
+});
+
+fn lookup(name: &str) -> Option<Program> {
+    if let Some(program) = TABLE.get(name) {
+        return Some(*program);
+    }
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return TABLE.get(name.to_ascii_lowercase().as_str()).filter(|program| program.kind == Kind::Windows).copied();
+    }
+    versioned(name).and_then(|name| TABLE.get(name)).copied()
+}
+
+/// `python3.12` is `python`, `gcc-13` is `gcc`.
+fn versioned(name: &str) -> Option<&str> {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    (bare.len() < name.len() && !bare.is_empty()).then_some(bare)
+}
+
+/// Runs the model of the program that `call` names.
+pub(crate) fn run(call: &mut Call<'_, '_>) {
+    let Some(program) = call.words.first().cloned() else { return };
+    if program.is_empty() {
+        return;
+    }
+    if text::is_unknown(&program) {
+        let fetched = program.contains(text::REMOTE);
+        if fetched {
+            call.asks(Effect::ExecuteRemote, &program, "runs text that comes over the network as a command");
+        } else {
+            call.cannot_tell("runs a program whose name cannot be told");
+        }
+        // With nothing in the place of what is unknown the rest may already spell a program.
+        let known: String = base_name(&program).chars().filter(|c| !text::is_hole(*c)).collect();
+        if !known.is_empty() && lookup(&known).is_some() {
+            let mut words = call.words.clone();
+            words[0] = known;
+            call.run(words);
+        }
+        call.print(&text::HOLE.to_string());
+        return;
+    }
+    if text::has_glob(&program) && !matches!(call.name.as_str(), "[" | "[[") && text::unglob(&program) != "[" {
+        return matched(call, &program);
+    }
+    match lookup(&call.name) {
+        Some(program) => apply(program, call),
+        None => {
+            interpreters::run_file(call, &program, None);
+            let output = call.input().map_or_else(|| text::HOLE.to_string(), |input| blurred(&input));
+            call.print(&output);
+        }
+    }
+}
+
+fn apply(program: Program, call: &mut Call<'_, '_>) {
+    if program.kind == Kind::Plain && asks_for_help(call.arguments()) {
+        call.print(&text::PLAIN.to_string());
+        return;
+    }
+    (program.model)(call);
+    if matches!(program.kind, Kind::Plain | Kind::Windows) {
+        let output = call.input().map_or_else(|| text::HOLE.to_string(), |input| blurred(&input));
+        call.print(&output);
+    }
+}
+
+/// Whether a word in the place of an option asks for help or the version.
+fn asks_for_help(arguments: &[String]) -> bool {
+    let mut short_before = false;
+    for word in arguments.iter().take_while(|word| *word != "--") {
+        if matches!(word.as_str(), "--help" | "--version") && !short_before {
+            return true;
+        }
+        short_before = word.len() == 2 && word.starts_with('-');
+    }
+    false
+}
+
+/// A script of the project with verbs of its own, such as `manage.py`: its name is that of a program.
+fn project_file(call: &mut Call<'_, '_>, file: &str, arguments: &[String]) {
+    if lookup(base_name(file)).is_some() {
+        let mut words = vec![base_name(file).to_owned()];
+        words.extend_from_slice(arguments);
+        call.run(words);
+    }
+}
+
+/// A program named by a glob: each one that it matches may be meant.
+fn matched(call: &mut Call<'_, '_>, program: &str) {
+    let pattern = base_name(program).to_owned();
+    let mut names: Vec<&str> = TABLE.keys().copied().filter(|name| text::matches(&pattern, name)).collect();
+    names.sort_unstable();
+    call.cannot_tell("runs a program that is named by a pattern");
+    for name in names.into_iter().take(40) {
+        let mut words = call.words.clone();
+        words[0] = name.to_owned();
+        call.run(words);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_program_has_two_models() {
+        let mut seen = std::collections::HashSet::new();
+        for program in FAMILIES.iter().copied().flatten() {
+            for name in program.names {
+                assert!(seen.insert(name), "{name} has two models");
+            }
+        }
+    }
+}

@@ -1,0 +1,738 @@
+//! Reads the text of a script the way bash does: one pass over the bytes, no backtracking further than one `((`.
+//!
+//! Written here because the guard must read hostile text in linear time on any stack: nesting is counted, and past
+//! [`DEEPEST`] the text is refused, long before the machine's stack is in danger (`docs/decisions/shell-grammar.md` has the
+//! figures of the libraries). The one tricky thing is the here-document: its text begins after the *next* newline, so a
+//! redirection gets an empty cell, and the newline that follows fills it.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use super::syntax::{AssignedValue, Assignment, Command, Compound, Item, Join, Pipeline, Redirect, RedirectKind};
+use super::syntax::{Part, Script, Simple, Word};
+
+/// How many constructs may stand inside one another.
+pub const DEEPEST: usize = 60;
+
+/// Why a text is no script.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {at}")]
+pub struct SyntaxError {
+    /// What is wrong.
+    pub what: String,
+    /// Where, in bytes.
+    pub at: usize,
+}
+
+/// Reads a whole script.
+///
+/// # Errors
+/// If bash would not run it, or if it is nested deeper than [`DEEPEST`].
+pub fn parse(source: &str) -> Result<Script, SyntaxError> {
+    parse_at(source, 0)
+}
+
+pub(super) fn parse_at(source: &str, depth: usize) -> Result<Script, SyntaxError> {
+    let mut parser = Parser::new(source, depth);
+    let script = parser.list()?;
+    if parser.at < parser.bytes.len() {
+        return Err(parser.wrong("unexpected"));
+    }
+    parser.here_documents();
+    Ok(script)
+}
+
+struct HereDocument {
+    delimiter: String,
+    /// The delimiter was quoted: the text is data.
+    literal: bool,
+    strip_tabs: bool,
+    cell: Rc<OnceCell<Word>>,
+}
+
+pub(super) struct Parser<'s> {
+    pub(super) source: &'s str,
+    pub(super) bytes: &'s [u8],
+    pub(super) at: usize,
+    pub(super) depth: usize,
+    pending: Vec<HereDocument>,
+}
+
+/// Words that end a list of commands.
+const ENDS: [&str; 8] = ["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+/// Builtins whose arguments are assignments, arrays included.
+const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
+
+pub(super) type Read<T> = Result<T, SyntaxError>;
+
+impl<'s> Parser<'s> {
+    pub(super) fn new(source: &'s str, depth: usize) -> Self {
+        Self { source, bytes: source.as_bytes(), at: 0, depth, pending: Vec::new() }
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    pub(super) fn peek_at(&self, offset: usize) -> Option<u8> {
+        self.bytes.get(self.at + offset).copied()
+    }
+
+    pub(super) fn starts_with(&self, text: &str) -> bool {
+        self.bytes[self.at..].starts_with(text.as_bytes())
+    }
+
+    pub(super) fn eat(&mut self, text: &str) -> bool {
+        let found = self.starts_with(text);
+        if found {
+            self.at += text.len();
+        }
+        found
+    }
+
+    pub(super) fn wrong(&self, what: &str) -> SyntaxError {
+        let near: String = self.source.get(self.at..).unwrap_or_default().chars().take(12).collect();
+        let what = if near.is_empty() { format!("{what} end") } else { format!("{what} {near:?}") };
+        SyntaxError { what, at: self.at }
+    }
+
+    pub(super) fn expected(&self, what: &str) -> SyntaxError {
+        SyntaxError { what: format!("{what} is missing"), at: self.at }
+    }
+
+    /// Runs `read` one level deeper.
+    pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        if self.depth >= DEEPEST {
+            return Err(SyntaxError { what: format!("nested more than {DEEPEST} deep"), at: self.at });
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Blanks, continued lines and comments; stops before a newline.
+    pub(super) fn blanks(&mut self) {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t' | b'\r') => self.at += 1,
+                Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
+                Some(b'#') => {
+                    let rest = &self.bytes[self.at..];
+                    self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn newlines(&mut self) {
+        loop {
+            self.blanks();
+            if self.peek() != Some(b'\n') {
+                return;
+            }
+            self.at += 1;
+            self.here_documents();
+        }
+    }
+
+    /// Fills the here-documents that wait for their text, which begins here.
+    fn here_documents(&mut self) {
+        for document in std::mem::take(&mut self.pending) {
+            let mut body = String::new();
+            while self.at < self.bytes.len() {
+                let rest = &self.source[self.at..];
+                let end = rest.find('\n').map_or(rest.len(), |index| index + 1);
+                let mut line = &rest[..end];
+                self.at += end;
+                if document.strip_tabs {
+                    line = line.trim_start_matches('\t');
+                }
+                if line.strip_suffix('\n').unwrap_or(line) == document.delimiter {
+                    break;
+                }
+                body.push_str(line);
+            }
+            let word = if document.literal {
+                Word::quoted(body)
+            } else {
+                // Text that cannot be read stays text; what it would run is unknown then, and `$(` in it is kept as such.
+                Parser::new(&body, self.depth).here_text().unwrap_or_else(|_| unreadable())
+            };
+            let _ = document.cell.set(word);
+        }
+    }
+
+    /// The reserved word that stands here, if one does.
+    fn reserved(&self, word: &str) -> bool {
+        self.starts_with(word) && self.peek_at(word.len()).is_none_or(is_meta)
+    }
+
+    fn eat_reserved(&mut self, word: &str) -> bool {
+        let found = self.reserved(word);
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    fn need_reserved(&mut self, word: &str) -> Read<()> {
+        self.newlines();
+        if self.eat_reserved(word) { Ok(()) } else { Err(self.expected(word)) }
+    }
+
+    fn at_list_end(&self) -> bool {
+        match self.peek() {
+            None | Some(b')') => true,
+            Some(b';') => matches!(self.peek_at(1), Some(b';' | b'&')),
+            Some(b't' | b'e' | b'f' | b'd' | b'}') => ENDS.iter().any(|word| self.reserved(word)),
+            _ => false,
+        }
+    }
+
+    pub(super) fn list(&mut self) -> Read<Script> {
+        let mut items = Vec::new();
+        loop {
+            self.newlines();
+            if self.at_list_end() {
+                return Ok(Script { items });
+            }
+            let mut item = self.item()?;
+            self.blanks();
+            match self.peek() {
+                Some(b';') if !matches!(self.peek_at(1), Some(b';' | b'&')) => self.at += 1,
+                Some(b'&') => {
+                    self.at += 1;
+                    item.background = true;
+                }
+                Some(b'\n') | None => {}
+                _ if self.at_list_end() => {}
+                _ => return Err(self.wrong("unexpected")),
+            }
+            items.push(item);
+        }
+    }
+
+    /// A list that must hold something.
+    fn body(&mut self) -> Read<Script> {
+        let script = self.nested(Self::list)?;
+        if script.items.is_empty() { Err(self.expected("a command")) } else { Ok(script) }
+    }
+
+    fn item(&mut self) -> Read<Item> {
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
+        loop {
+            self.blanks();
+            let join = if self.eat("&&") {
+                Join::And
+            } else if self.eat("||") {
+                Join::Or
+            } else {
+                return Ok(Item { first, rest, background: false });
+            };
+            self.newlines();
+            rest.push((join, self.pipeline()?));
+        }
+    }
+
+    fn pipeline(&mut self) -> Read<Pipeline> {
+        self.blanks();
+        let mut prefixed = false;
+        loop {
+            if self.reserved("!") {
+                self.at += 1;
+            } else if self.reserved("time") {
+                self.at += 4;
+                self.blanks();
+                for option in ["-p", "--"] {
+                    if self.reserved(option) {
+                        self.at += option.len();
+                        self.blanks();
+                    }
+                }
+            } else {
+                break;
+            }
+            prefixed = true;
+            self.blanks();
+        }
+        if prefixed && (self.at_list_end() || matches!(self.peek(), Some(b';' | b'\n' | b'&'))) {
+            return Ok(Pipeline { stages: Vec::new() });
+        }
+        let mut stages = vec![self.command()?];
+        loop {
+            self.blanks();
+            if self.starts_with("||") || self.peek() != Some(b'|') {
+                return Ok(Pipeline { stages });
+            }
+            self.at += 1;
+            if self.peek() == Some(b'&') {
+                self.at += 1;
+                add_redirect(stages.last_mut(), RedirectKind::Duplicate, Word { parts: vec![Part::Bare("1".into())] });
+            }
+            self.newlines();
+            stages.push(self.command()?);
+        }
+    }
+
+    fn command(&mut self) -> Read<Command> {
+        self.blanks();
+        let compound = match self.peek() {
+            Some(b'(') if self.peek_at(1) == Some(b'(') => match self.arithmetic_command() {
+                Some(compound) => Some(compound),
+                None => Some(self.subshell()?),
+            },
+            Some(b'(') => Some(self.subshell()?),
+            Some(b'{' | b'i' | b'w' | b'u' | b'f' | b's' | b'c' | b'[') => self.keyword()?,
+            _ => None,
+        };
+        match compound {
+            Some(Compound::Group(mut script)) if script.items.len() == 1 && is_definition(&script) => {
+                // `function name …` comes back as a group of one definition.
+                let item = script.items.remove(0);
+                item.first.stages.into_iter().next().ok_or_else(|| self.expected("a function"))
+            }
+            Some(compound) => {
+                let mut redirects = Vec::new();
+                loop {
+                    self.blanks();
+                    match self.redirect()? {
+                        Some(redirect) => redirects.push(redirect),
+                        None => return Ok(Command::Compound(Box::new(compound), redirects)),
+                    }
+                }
+            }
+            None => self.simple(),
+        }
+    }
+
+    fn subshell(&mut self) -> Read<Compound> {
+        self.at += 1;
+        let script = self.body()?;
+        if self.eat(")") { Ok(Compound::Subshell(script)) } else { Err(self.expected(")")) }
+    }
+
+    /// `(( … ))`, or nothing if it turns out to be a subshell in a subshell.
+    fn arithmetic_command(&mut self) -> Option<Compound> {
+        let begin = self.at;
+        self.at += 2;
+        match self.arithmetic("))") {
+            Ok(word) => Some(Compound::Arithmetic(word)),
+            Err(_) => {
+                self.at = begin;
+                None
+            }
+        }
+    }
+
+    fn keyword(&mut self) -> Read<Option<Compound>> {
+        let compound = if self.eat_reserved("{") {
+            let script = self.body()?;
+            self.need_reserved("}")?;
+            Compound::Group(script)
+        } else if self.eat_reserved("if") {
+            self.branches()?
+        } else if self.reserved("while") || self.reserved("until") {
+            let until = self.peek() == Some(b'u');
+            self.at += 5;
+            let condition = self.body()?;
+            Compound::Loop { until, condition, body: self.do_group()? }
+        } else if self.eat_reserved("for") || self.eat_reserved("select") {
+            self.for_loop()?
+        } else if self.eat_reserved("case") {
+            self.case()?
+        } else if self.eat_reserved("[[") {
+            self.test()?
+        } else if self.eat_reserved("function") {
+            self.blanks();
+            let name = self.word()?.bare().map(str::to_owned).ok_or_else(|| self.expected("a function name"))?;
+            self.blanks();
+            if self.eat("(") {
+                self.blanks();
+                if !self.eat(")") {
+                    return Err(self.expected(")"));
+                }
+            }
+            let body = self.function_body()?;
+            let definition = Pipeline { stages: vec![Command::Function(name, body)] };
+            Compound::Group(Script { items: vec![Item { first: definition, rest: Vec::new(), background: false }] })
+        } else if self.eat_reserved("coproc") {
+            self.blanks();
+            let begin = self.at;
+            let named = self.word().ok().and_then(|word| word.bare().map(is_name)).unwrap_or(false);
+            self.blanks();
+            if !(named && self.at_compound()) {
+                self.at = begin;
+            }
+            Compound::Coprocess(self.nested(Self::command)?)
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(compound))
+    }
+
+    fn at_compound(&self) -> bool {
+        let words = ["{", "if", "while", "until", "for", "select", "case", "[["];
+        self.peek() == Some(b'(') || words.iter().any(|word| self.reserved(word))
+    }
+
+    fn function_body(&mut self) -> Read<Rc<Command>> {
+        self.newlines();
+        if !self.at_compound() {
+            return Err(self.expected("a function body"));
+        }
+        self.nested(Self::command).map(Rc::new)
+    }
+
+    fn branches(&mut self) -> Read<Compound> {
+        let mut arms = Vec::new();
+        loop {
+            let condition = self.body()?;
+            self.need_reserved("then")?;
+            arms.push((condition, self.body()?));
+            if self.eat_reserved("elif") {
+                continue;
+            }
+            let otherwise = if self.eat_reserved("else") { Some(self.body()?) } else { None };
+            self.need_reserved("fi")?;
+            return Ok(Compound::If(arms, otherwise));
+        }
+    }
+
+    fn do_group(&mut self) -> Read<Script> {
+        self.newlines();
+        let end = if self.eat_reserved("{") { "}" } else { "done" };
+        if end == "done" {
+            self.need_reserved("do")?;
+        }
+        let script = self.body()?;
+        self.need_reserved(end)?;
+        Ok(script)
+    }
+
+    fn for_loop(&mut self) -> Read<Compound> {
+        self.blanks();
+        if self.eat("((") {
+            let first = self.arithmetic(";")?;
+            let second = self.arithmetic(";")?;
+            let third = self.arithmetic("))")?;
+            self.blanks();
+            let _ = self.eat(";");
+            return Ok(Compound::ArithmeticFor { parts: [first, second, third], body: self.do_group()? });
+        }
+        let name = self.word()?.bare().filter(|name| is_name(name)).map(str::to_owned);
+        let name = name.ok_or_else(|| self.expected("a loop variable"))?;
+        self.newlines();
+        let words = if self.eat_reserved("in") {
+            let mut words = Vec::new();
+            loop {
+                self.blanks();
+                match self.peek() {
+                    Some(b';' | b'\n') => break,
+                    None => return Err(self.expected("do")),
+                    _ => words.push(self.word()?),
+                }
+            }
+            Some(words)
+        } else {
+            None
+        };
+        self.blanks();
+        if self.peek() == Some(b';') {
+            self.at += 1;
+        }
+        Ok(Compound::For { name, words, body: self.do_group()? })
+    }
+
+    fn case(&mut self) -> Read<Compound> {
+        self.blanks();
+        let subject = self.word()?;
+        self.need_reserved("in")?;
+        let mut arms = Vec::new();
+        loop {
+            self.newlines();
+            if self.eat_reserved("esac") {
+                return Ok(Compound::Case { subject, arms });
+            }
+            let _ = self.eat("(");
+            let mut patterns = Vec::new();
+            loop {
+                self.blanks();
+                patterns.push(self.word()?);
+                self.blanks();
+                if self.eat(")") {
+                    break;
+                }
+                if !self.eat("|") {
+                    return Err(self.expected(")"));
+                }
+            }
+            let script = self.nested(Self::list)?;
+            arms.push((patterns, script));
+            self.newlines();
+            if !(self.eat(";;&") || self.eat(";;") || self.eat(";&")) {
+                self.need_reserved("esac")?;
+                return Ok(Compound::Case { subject, arms });
+            }
+        }
+    }
+
+    fn test(&mut self) -> Read<Compound> {
+        let mut words = Vec::new();
+        loop {
+            self.newlines();
+            if self.eat_reserved("]]") {
+                return Ok(Compound::Test(words));
+            }
+            match self.peek() {
+                None => return Err(self.expected("]]")),
+                Some(b'(' | b')' | b'<' | b'>' | b'&' | b'|' | b';') => self.at += 1,
+                _ => words.push(self.word()?),
+            }
+        }
+    }
+
+    fn simple(&mut self) -> Read<Command> {
+        let mut simple = Simple { span: (self.at, self.at), ..Simple::default() };
+        let mut declares = false;
+        loop {
+            self.blanks();
+            if let Some(redirect) = self.redirect()? {
+                simple.redirects.push(redirect);
+                simple.span.1 = self.at;
+                continue;
+            }
+            let process = matches!(self.peek(), Some(b'<' | b'>')) && self.peek_at(1) == Some(b'(');
+            match self.peek() {
+                None => break,
+                Some(b'(') if simple.words.len() == 1 && simple.assignments.is_empty() => {
+                    let Some(name) = simple.words[0].bare().map(str::to_owned) else {
+                        return Err(self.wrong("unexpected"));
+                    };
+                    self.at += 1;
+                    self.blanks();
+                    if !self.eat(")") {
+                        return Err(self.expected(")"));
+                    }
+                    return Ok(Command::Function(name, self.function_body()?));
+                }
+                Some(byte) if is_meta(byte) && !process => break,
+                _ => {}
+            }
+            if (simple.words.is_empty() || declares)
+                && let Some(assignment) = self.assignment()?
+            {
+                simple.assignments.push(assignment);
+            } else {
+                let word = self.word()?;
+                if simple.words.is_empty() {
+                    declares = word.bare().is_some_and(|name| DECLARATIONS.contains(&name));
+                }
+                simple.words.push(word);
+            }
+            simple.span.1 = self.at;
+        }
+        if simple.words.is_empty() && simple.assignments.is_empty() && simple.redirects.is_empty() {
+            return Err(self.wrong("unexpected"));
+        }
+        Ok(Command::Simple(simple))
+    }
+
+    fn assignment(&mut self) -> Read<Option<Assignment>> {
+        let rest = &self.bytes[self.at..];
+        let length =
+            rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_')).unwrap_or(rest.len());
+        if length == 0 || rest[0].is_ascii_digit() {
+            return Ok(None);
+        }
+        let begin = self.at;
+        match rest.get(length) {
+            Some(b'=' | b'[') => {}
+            Some(b'+') if rest.get(length + 1) == Some(&b'=') => {}
+            _ => return Ok(None),
+        }
+        let name = self.source[begin..begin + length].to_owned();
+        self.at += length;
+        let index = if self.peek() == Some(b'[') {
+            self.at += 1;
+            let Ok(index) = self.until(b"]", false) else {
+                self.at = begin;
+                return Ok(None);
+            };
+            Some(index)
+        } else {
+            None
+        };
+        let append = self.eat("+=");
+        if !append && !self.eat("=") {
+            self.at = begin;
+            return Ok(None);
+        }
+        let value = if self.peek() == Some(b'(') {
+            self.at += 1;
+            AssignedValue::Array(self.nested(Self::array)?)
+        } else if self.peek().is_none_or(|byte| is_meta(byte) && !self.at_process()) {
+            AssignedValue::Scalar(Word::default())
+        } else {
+            AssignedValue::Scalar(self.word()?)
+        };
+        Ok(Some(Assignment { name, index, append, value }))
+    }
+
+    fn at_process(&self) -> bool {
+        matches!(self.peek(), Some(b'<' | b'>')) && self.peek_at(1) == Some(b'(')
+    }
+
+    fn array(&mut self) -> Read<Vec<(Option<Word>, Word)>> {
+        let mut elements = Vec::new();
+        loop {
+            self.newlines();
+            if self.eat(")") {
+                return Ok(elements);
+            }
+            let begin = self.at;
+            let mut index = None;
+            if self.eat("[")
+                && let Ok(word) = self.until(b"]", false)
+                && self.eat("=")
+            {
+                index = Some(word);
+            } else {
+                self.at = begin;
+            }
+            elements.push((index, self.word()?));
+        }
+    }
+
+    /// A redirection, if one stands here.
+    fn redirect(&mut self) -> Read<Option<Redirect>> {
+        let begin = self.at;
+        let digits = self.bytes[begin..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits > 0 {
+            self.at += digits;
+        } else if self.peek() == Some(b'{') {
+            // `{name}> file`: the shell picks the descriptor.
+            let length =
+                self.bytes[begin + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+            if length > 0 && self.peek_at(length + 1) == Some(b'}') {
+                self.at += length + 2;
+            }
+        }
+        if !matches!(self.peek(), Some(b'<' | b'>')) && !(self.at == begin && (self.starts_with("&>")))
+            || (self.at_process() && self.at == begin)
+        {
+            self.at = begin;
+            return Ok(None);
+        }
+        let descriptor = self.source[begin..begin + digits].parse().ok();
+        let kinds = [
+            ("<<<", RedirectKind::HereString),
+            ("<<-", RedirectKind::HereDocument),
+            ("<<", RedirectKind::HereDocument),
+            ("<&", RedirectKind::Duplicate),
+            ("<>", RedirectKind::ReadWrite),
+            ("<", RedirectKind::Read),
+            ("&>>", RedirectKind::AppendBoth),
+            ("&>", RedirectKind::WriteBoth),
+            (">>", RedirectKind::Append),
+            (">&", RedirectKind::Duplicate),
+            (">|", RedirectKind::Write),
+            (">", RedirectKind::Write),
+        ];
+        let Some((text, mut kind)) = kinds.into_iter().find(|(text, _)| self.starts_with(text)) else {
+            return Err(self.wrong("unexpected"));
+        };
+        self.at += text.len();
+        self.blanks();
+        if self.peek().is_none_or(|byte| is_meta(byte) && !self.at_process()) {
+            return Err(self.wrong("unexpected"));
+        }
+        let cell = Rc::new(OnceCell::new());
+        if kind == RedirectKind::HereDocument {
+            let word = self.word()?;
+            let (delimiter, literal) = delimiter(&word);
+            let document = HereDocument { delimiter, literal, strip_tabs: text == "<<-", cell: Rc::clone(&cell) };
+            self.pending.push(document);
+        } else {
+            let word = self.word()?;
+            let descriptor =
+                word.bare().is_some_and(|text| text == "-" || text.trim_end_matches('-').parse::<u32>().is_ok());
+            if text == ">&" && !descriptor {
+                kind = RedirectKind::WriteBoth;
+            }
+            let _ = cell.set(word);
+        }
+        Ok(Some(Redirect { descriptor, kind, target: cell }))
+    }
+
+    /// A script inside `$( )`, backticks or `<( )`; the here-documents of the text around it wait meanwhile.
+    pub(super) fn inner_script(&mut self, end: &str) -> Read<Rc<Script>> {
+        let waiting = std::mem::take(&mut self.pending);
+        let script = self.nested(Self::list)?;
+        self.newlines();
+        if !self.eat(end) {
+            return Err(self.expected(end));
+        }
+        self.here_documents();
+        self.pending = waiting;
+        Ok(Rc::new(script))
+    }
+}
+
+/// Something that holds a command nobody can read.
+fn unreadable() -> Word {
+    Word { parts: vec![Part::Command(Rc::new(Script::default())), Part::Quoted(crate::text::HOLE.to_string())] }
+}
+
+fn is_definition(script: &Script) -> bool {
+    matches!(script.items[0].first.stages.as_slice(), [Command::Function(..)]) && script.items[0].rest.is_empty()
+}
+
+fn add_redirect(command: Option<&mut Command>, kind: RedirectKind, word: Word) {
+    let cell = OnceCell::new();
+    let _ = cell.set(word);
+    let redirect = Redirect { descriptor: Some(2), kind, target: Rc::new(cell) };
+    match command {
+        Some(Command::Simple(simple)) => simple.redirects.push(redirect),
+        Some(Command::Compound(_, redirects)) => redirects.push(redirect),
+        Some(Command::Function(..)) | None => {}
+    }
+}
+
+/// The text that ends a here-document, and whether any part of it was quoted.
+fn delimiter(word: &Word) -> (String, bool) {
+    let mut text = String::new();
+    let mut literal = false;
+    for part in &word.parts {
+        match part {
+            Part::Bare(bare) => text.push_str(bare),
+            Part::Quoted(quoted) => {
+                text.push_str(quoted);
+                literal = true;
+            }
+            Part::Double(parts) => {
+                literal = true;
+                for part in parts {
+                    if let Part::Quoted(quoted) = part {
+                        text.push_str(quoted);
+                    }
+                }
+            }
+            Part::Parameter(_) | Part::Command(_) | Part::Arithmetic(_) | Part::Process { .. } => {}
+        }
+    }
+    (text, literal)
+}
+
+/// Whether a byte ends a word.
+pub(super) fn is_meta(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
+}
+
+/// Whether a text can name a variable.
+pub fn is_name(text: &str) -> bool {
+    text.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

@@ -1,0 +1,191 @@
+//! Text of which parts may be unknown.
+//!
+//! The one tricky idea of the evaluator: a half-known text is an ordinary `String` in which characters from a private
+//! plane stand for what is not literal. Cutting, joining, replacing and comparing then need no second kind of string, and
+//! a text can be read as a script again without losing what is unknown in it. [`clean`] keeps these characters out of
+//! what comes from outside.
+
+/// Text of any length that nobody knows; one argument.
+pub const HOLE: char = '\u{F0000}';
+/// The same, outside of quotes: any number of arguments.
+pub const HOLES: char = '\u{F0001}';
+/// The same, from a command substitution.
+pub const OUTPUT: char = '\u{F0002}';
+/// The same, and it holds a secret.
+pub const SECRET: char = '\u{F0003}';
+/// The same, and it came over the network.
+pub const REMOTE: char = '\u{F0004}';
+/// Unknown text without blanks, slashes or anything a shell minds: a number, a date, a host's name.
+pub const PLAIN: char = '\u{F0005}';
+/// The number of a process that this very command started.
+pub const JOB: char = '\u{F0006}';
+/// A name that `mktemp` made up.
+pub const FRESH: char = '\u{F0007}';
+/// A living `*`.
+pub const STAR: char = '\u{F0008}';
+/// A living `?`.
+pub const QUERY: char = '\u{F0009}';
+/// A living `[`.
+pub const BRACKET: char = '\u{F000A}';
+
+/// The characters of the private planes that this module claims.
+const CLAIMED: std::ops::RangeInclusive<char> = '\u{F0000}'..='\u{F00FF}';
+
+/// A text from outside, without the characters that mean something here.
+pub fn clean(text: &str) -> std::borrow::Cow<'_, str> {
+    // All claimed characters begin with the byte F3 in UTF-8.
+    if text.as_bytes().contains(&0xF3) && text.contains(|c| CLAIMED.contains(&c)) {
+        text.replace(|c| CLAIMED.contains(&c), "\u{FFFD}").into()
+    } else {
+        text.into()
+    }
+}
+
+/// Whether a character stands for text that nobody knows.
+pub fn is_hole(c: char) -> bool {
+    (HOLE..=REMOTE).contains(&c)
+}
+
+/// Whether nobody knows a part of the text; [`PLAIN`], [`JOB`] and [`FRESH`] are known well enough.
+pub fn is_unknown(text: &str) -> bool {
+    text.as_bytes().contains(&0xF3) && text.contains(is_hole)
+}
+
+/// Whether anything in the text is not literal.
+pub fn is_literal(text: &str) -> bool {
+    !text.as_bytes().contains(&0xF3) || !text.contains(|c| CLAIMED.contains(&c))
+}
+
+/// Whether the text holds a living `*`, `?` or `[`.
+pub fn has_glob(text: &str) -> bool {
+    text.as_bytes().contains(&0xF3) && text.contains([STAR, QUERY, BRACKET])
+}
+
+/// The text with living globs as the characters they were, for reading it again or showing it.
+pub fn unglob(text: &str) -> String {
+    if is_literal(text) {
+        return text.to_owned();
+    }
+    text.chars()
+        .map(|c| match c {
+            STAR => '*',
+            QUERY => '?',
+            BRACKET => '[',
+            other => other,
+        })
+        .collect()
+}
+
+/// The text as a person reads it: what is unknown becomes `…`.
+pub fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in unglob(text).chars() {
+        match c {
+            JOB => shown.push_str("$!"),
+            c if CLAIMED.contains(&c) => {
+                if !shown.ends_with('…') {
+                    shown.push('…');
+                }
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The text with living globs for `*`, `?` and `[`.
+pub fn live(text: &str) -> String {
+    if !text.contains(['*', '?', '[']) {
+        return text.to_owned();
+    }
+    text.chars()
+        .map(|c| match c {
+            '*' => STAR,
+            '?' => QUERY,
+            '[' => BRACKET,
+            other => other,
+        })
+        .collect()
+}
+
+/// Whether `name` matches a pattern with living globs and holes, either of which may stand for any text. Linear but for
+/// one step back to the last star.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    let (mut p, mut n) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    loop {
+        let step = match pattern.get(p) {
+            Some(&c) if c == STAR || is_hole(c) || matches!(c, PLAIN | FRESH) => {
+                back = Some((p + 1, n));
+                p += 1;
+                continue;
+            }
+            None if n == name.len() => return true,
+            Some(&QUERY) if n < name.len() => Some(p + 1),
+            Some(&BRACKET) if n < name.len() => bracket(&pattern[p..], name[n]).map(|length| p + length),
+            Some(&c) if n < name.len() && c == name[n] => Some(p + 1),
+            _ => None,
+        };
+        match (step, &mut back) {
+            (Some(next), _) => (p, n) = (next, n + 1),
+            (None, Some((after, from))) if *from < name.len() => {
+                *from += 1;
+                (p, n) = (*after, *from);
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// How long the bracket expression is, if it matches.
+fn bracket(pattern: &[char], c: char) -> Option<usize> {
+    let negated = matches!(pattern.get(1), Some('!' | '^'));
+    let first = if negated { 2 } else { 1 };
+    let close = (first + 1..pattern.len()).find(|&i| pattern[i] == ']')?;
+    let set = &pattern[first..close];
+    let class = set.first() == Some(&BRACKET) || set.contains(&':');
+    let mut found = class;
+    let mut i = 0;
+    while i < set.len() {
+        if set.get(i + 1) == Some(&'-') && i + 2 < set.len() {
+            found |= (set[i]..=set[i + 2]).contains(&c);
+            i += 3;
+        } else {
+            found |= set[i] == c;
+            i += 1;
+        }
+    }
+    // A character class may match or not: it does.
+    (class || found != negated).then_some(close + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_what_the_shell_would_match() {
+        for (pattern, name, expected) in [
+            ("*", "etc", true),
+            ("e*", "etc", true),
+            ("?tc", "etc", true),
+            ("??", "etc", false),
+            ("[a-f]tc", "etc", true),
+            ("[!e]tc", "etc", false),
+            ("*tc*", "etc", true),
+            ("*b*d", "abcd", true),
+            ("*b*e", "abcd", false),
+        ] {
+            assert_eq!(matches(&live(pattern), name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn claimed_characters_do_not_come_in_from_outside() {
+        let text = format!("a{HOLE}b");
+        assert!(is_unknown(&text));
+        assert!(is_literal(&clean(&text)));
+    }
+}
