@@ -1,0 +1,119 @@
+//! Values whose name says that they are secret: `NAME=value`, `name: value`, `"name": "value"`, `--name value`.
+//!
+//! An expression finds a name and its sign; the value behind it is read by hand, because where it ends depends on how it
+//! began. The tricky part is to stay linear: values of rejected names may be read again as part of the next one, so the
+//! end of the last bare value is remembered instead of looked for again.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::names;
+use super::shapes::Span;
+use super::worth::{self, Place, Promise};
+
+/// Without one of these words there is no name to find; in lower case.
+pub(super) const WORDS: &[&str] = &["pass", "pwd", "_pw", "secret", "token", "key", "cred", "auth"];
+
+/// Space behind a value that is looked at.
+const LONGEST_SPACE: usize = 64;
+
+static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r#"(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)\]?(?:\\{0,3}["'`])?\]?"#,
+        // A sign, perhaps behind a type.
+        r"(?:[ \t]{0,8}:[ \t]{0,2}(?:&(?:'static[ ]{1,2})?)?[A-Za-z]{0,6}[sS]tr(?:ing)?[ \t]{0,8}=",
+        r"|[ \t]{0,8}(?P<sign>=>|:=|={1,3}|:))",
+        r#"(?P<space>[ \t]{0,8})(?P<quote>\\{0,3}["'`])?"#,
+    ))
+    .ok()
+});
+static FLAG: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"--(?P<name>[A-Za-z][A-Za-z0-9_\-]*)[ \t]{1,8}(?P<quote>["'])?"#).ok());
+
+/// Finds them; each span is the value without its quotes.
+pub(super) fn find(text: &str, order: usize, spans: &mut Vec<Span>) {
+    for regex in [&NAME, &FLAG].into_iter().filter_map(|regex| regex.as_ref()) {
+        let mut reader = Reader { text, bare: [0..0, 0..0] };
+        let mut from = 0;
+        while let Some(found) = regex.captures_at(text, from) {
+            let (Some(name), Some(whole)) = (found.name("name"), found.get(0)) else { break };
+            from = whole.end();
+            let Some((promise, label)) = names::promise(name.as_str()) else { continue };
+            if let Some((start, end)) = reader.value(&found, whole.end(), name.as_str(), promise) {
+                spans.push(Span { start, end, order, label });
+                from = end;
+            }
+        }
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    /// The last bare value, and the last one of an environment.
+    bare: [Range<usize>; 2],
+}
+
+impl Reader<'_> {
+    /// Where the secret is that begins at `start`, if it is one.
+    fn value(&mut self, found: &Captures<'_>, start: usize, name: &str, promise: Promise) -> Option<(usize, usize)> {
+        let rest = &self.text[start..];
+        if let Some(quote) = found.name("quote") {
+            let end = start + quoted(rest, quote.as_str());
+            return worth::is_secret(&self.text[start..end], promise, Place::Quoted).then_some((start, end));
+        }
+        let sign = found.name("sign").map_or("", |sign| sign.as_str());
+        let tight = found.name("space").is_none_or(|space| space.is_empty());
+        let environment = sign == "=" && tight && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+        if environment {
+            let end = self.bare_end(1, start, |c| c.is_whitespace() || "\"'`".contains(c));
+            let value = self.text[start..end].trim_end_matches([',', ';']);
+            // A call is code.
+            let secret = !worth::is_call(value) && worth::is_secret(value, promise, Place::Environment);
+            return secret.then_some((start, start + value.len()));
+        }
+        let end = self.bare_end(0, start, |c| c.is_whitespace() || "\"'`,;&<>(){}[]|\\".contains(c));
+        let after = &self.text[end..];
+        if after.starts_with(['(', '[', '{', '<']) || rest.starts_with(['$', '*', '@', '!', ':', '-', '%']) {
+            return None;
+        }
+        let mut after = after.chars().skip_while({
+            let mut spaces = 0;
+            move |c| {
+                spaces += 1;
+                spaces < LONGEST_SPACE && " \t\r".contains(*c)
+            }
+        });
+        let last = after.next().is_none_or(|c| c == '\n' || c == '#');
+        let config = last && (sign == ":" || (sign == "=" && tight));
+        let place = if config { Place::Config } else { Place::Bare };
+        worth::is_secret(&self.text[start..end], promise, place).then_some((start, end))
+    }
+
+    /// Where the value ends that begins at `start`. Values of one kind are read once, however many names are in them.
+    fn bare_end(&mut self, kind: usize, start: usize, stops: impl Fn(char) -> bool) -> usize {
+        if !self.bare[kind].contains(&start) {
+            let end = self.text[start..].find(stops).map_or(self.text.len(), |length| start + length);
+            self.bare[kind] = start..end;
+        }
+        self.bare[kind].end
+    }
+}
+
+/// The length of a quoted value: up to the same quote, escaped as often; to the end of the line if there is none.
+fn quoted(text: &str, quote: &str) -> usize {
+    let escapes = quote.len() - 1;
+    let mark = quote.as_bytes()[escapes];
+    let mut backslashes = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'\\' => backslashes += 1,
+            b'\n' => return at,
+            _ if byte == mark && escapes == 0 && backslashes % 2 == 0 => return at,
+            _ if byte == mark && escapes > 0 && backslashes <= escapes => return at - backslashes,
+            _ => backslashes = 0,
+        }
+    }
+    text.len()
+}
