@@ -82,7 +82,7 @@ fn values_that_would_tear_holes_are_refused() {
         ("2024-01-01", Refusal::Trivial),
         ("aaaaaaaaaa", Refusal::Trivial),
         ("${TOKEN}", Refusal::Trivial),
-        ("redacted: ", Refusal::Trivial),
+        ("redacted: ", Refusal::Mask),
         ("github token", Refusal::Mask),
         ("[redacted: x]y0z0", Refusal::Mask),
     ] {

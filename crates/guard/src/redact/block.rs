@@ -78,7 +78,8 @@ impl Open {
 
     /// Nothing more comes. The last lines of a key that is cut off stay hidden.
     pub(super) fn finish(mut self) -> String {
-        if self.first.is_none() {
+        if self.first.is_none() && !self.short.is_empty() {
+            self.line_end = self.short.ends_with('\n');
             self.short.clear();
         }
         self.rest()

@@ -45,7 +45,10 @@ pub(super) fn forms(value: &str) -> Vec<String> {
 
 /// Whether a line of a longer value gives it away by itself; those around it are often the same in many files.
 fn is_key(line: &str) -> bool {
-    line.len() >= LINE && !line.contains(char::is_whitespace) && worth::is_random(line)
+    let encoded = line.bytes().all(|byte| STANDARD.contains(&byte) || byte == b'=');
+    line.len() >= LINE
+        && !line.contains(char::is_whitespace)
+        && ((encoded && line.len() >= 2 * LINE) || worth::is_random(line))
 }
 
 /// The characters of the base64 form that depend on `bytes` alone when `before` bytes (modulo 3) come first.

@@ -30,8 +30,10 @@ pub(super) struct Rule {
     pub(super) pattern: &'static str,
     pub(super) check: Check,
     /// A text that holds one.
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by a test"))]
     pub(super) hit: &'static str,
     /// A text that only seems to.
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by a test"))]
     pub(super) twin: &'static str,
 }
 
