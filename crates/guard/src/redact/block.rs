@@ -96,8 +96,7 @@ pub(super) fn divide(line: &str, out: &mut String, plain: impl Fn(&str, &mut Str
         let at_end = edge.start == line.len();
         if let Some(start) = begin.take() {
             let inside = &line[start.end..edge.start];
-            let length =
-                if !edge.begins { has_run(inside).then_some(edge.end - start.end) } else { key_length(inside) };
+            let length = if edge.begins { key_length(inside) } else { has_run(inside).then_some(edge.end - start.end) };
             if let Some(length) = length {
                 plain(&line[written..start.start], out);
                 mask::write(LABEL, out);

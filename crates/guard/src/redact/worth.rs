@@ -4,10 +4,8 @@
 //! them unreadable and protects nobody. The question is never asked of a value alone but together with where it stands,
 //! because `hunter2` in quotes is a password and without them may be a variable.
 
-use std::collections::BTreeSet;
-
 /// Only so much of a value is looked at, in bytes: more says nothing new.
-const SAMPLE: usize = 256;
+const SAMPLE: usize = 128;
 
 /// What the name of a value promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,16 +186,14 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     if STAND_INS.iter().any(|start| value.starts_with(start)) || value.contains("xxxx") || is_variable(&value) {
         return true;
     }
-    let characters: BTreeSet<char> = value.chars().filter(|c| c.is_alphanumeric()).collect();
-    characters.len() <= 1 || is_counting(&value) || words(&value).all(is_filler)
+    is_monotonous(&value) || is_counting(&value) || words(&value).all(is_filler)
 }
 
 /// Whether `value` stands in ordinary text so often that it must not be masked everywhere: a word, a small number.
 pub(super) fn is_trivial(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let digits = count(value).1;
-    let characters: BTreeSet<char> = value.chars().filter(|c| c.is_alphanumeric()).take(SAMPLE).collect();
-    characters.len() <= 1
+    is_monotonous(value)
         || (is_number(value) && digits < LONGEST_NUMBER)
         || is_counting(&lower)
         || is_variable(&lower)
@@ -205,17 +201,25 @@ pub(super) fn is_trivial(value: &str) -> bool {
         || ["<", "${", "$(", "{{"].iter().any(|start| lower.starts_with(start))
 }
 
+/// `0000`, `xx-xx-xx`, `----`.
+fn is_monotonous(value: &str) -> bool {
+    let mut characters = value.chars().filter(|c| c.is_alphanumeric());
+    let first = characters.next();
+    characters.all(|c| Some(c) == first)
+}
+
 fn is_filler(word: &str) -> bool {
     let name = without_number(word);
     name.is_empty() || FILLER.contains(&name)
 }
 
-/// `$NAME`, `%NAME%`: something that is replaced by the secret later.
+/// `$NAME`, `%NAME%`, `{name}`: something that is replaced by the secret later.
 fn is_variable(value: &str) -> bool {
-    let name = value.strip_prefix('$').or_else(|| value.strip_prefix('%').and_then(|rest| rest.strip_suffix('%')));
+    let between = |open, close| value.strip_prefix(open).and_then(|rest: &str| rest.strip_suffix(close));
+    let name = value.strip_prefix('$').or_else(|| between('%', '%')).or_else(|| between('{', '}'));
     name.is_some_and(|name| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
     })
 }
 
@@ -287,7 +291,7 @@ pub(super) fn is_secret(value: &str, promise: Promise, place: Place) -> bool {
     match place {
         Place::Environment => true,
         Place::Quoted | Place::Config => password || !is_identifier(value),
-        Place::Bare => length >= 8 && bits(value) >= 2.5 && !is_identifier(value),
+        Place::Bare => length >= 8 && bits(value) >= 2.5 && !is_identifier(value) && !is_code(value),
     }
 }
 
@@ -300,11 +304,19 @@ fn is_identifier(value: &str) -> bool {
         && !is_restless(value)
 }
 
+/// Names that are too odd for [`is_identifier`] and still are for people: constants, and what consists of words mostly.
+fn is_code(value: &str) -> bool {
+    let constant = value.contains('_')
+        && value.bytes().all(|byte| byte == b'_' || byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    let runs = value.split(|c: char| !c.is_alphabetic()).filter(|run| run.len() >= 4 && !is_restless(run));
+    constant || value.contains("::") || runs.map(str::len).sum::<usize>() * 5 >= value.len() * 3
+}
+
 /// Upper and lower case in no order that words have.
 fn is_restless(value: &str) -> bool {
     let case = |byte: &u8| (byte.is_ascii_uppercase(), byte.is_ascii_lowercase());
     let changes = value.as_bytes().windows(2).filter(|pair| case(&pair[0]) != case(&pair[1])).count();
-    value.len() >= 16 && !value.contains(['_', '-', '.', ' ']) && changes * 5 >= value.len() * 2
+    value.len() >= 16 && !value.contains(['_', '-', '.', ' ', ':']) && changes * 5 >= value.len() * 2
 }
 
 fn is_path(value: &str) -> bool {
@@ -334,7 +346,7 @@ fn count(value: &str) -> (usize, usize) {
 }
 
 /// Shannon's entropy, in bits a byte.
-#[expect(clippy::cast_precision_loss, reason = "at most 256 bytes")]
+#[expect(clippy::cast_precision_loss, reason = "at most SAMPLE bytes")]
 fn bits(value: &str) -> f64 {
     let mut counts = [0_usize; 256];
     value.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
