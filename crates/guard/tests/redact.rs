@@ -1,5 +1,7 @@
 //! Redaction, from outside: what is hidden, what stays readable, and what was reported of others.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::borrow::Cow;
 
 use hermes_core::Redactor;
@@ -175,6 +177,11 @@ fn code_and_documents_stay_readable() {
         "id: 123e4567-e89b-12d3-a456-426614174000",
         "PWD=/home/user/project1 OLDPWD=/home/user/project2",
         "SSH_AUTH_SOCK=/run/user/1000/keyring/ssh AUTH=none",
+        "let token = ParsingToken::BuiltIn2Rule;",
+        "private_key: x25519_generate_private_key,",
+        "AccessToken: WBEM_128BITS,",
+        "f'password={self.password1}'",
+        "credentials: user256/home#assets/crates-credentials-of-2",
         "next_page_token: a8F3kE0examPLE9x7Qm2Zt",
         "public_key = \"a8F3kE0examPLE9x7Qm2Zt\"",
         "secrets: inherit\n  token: ${{ secrets.GITHUB_TOKEN }}",
@@ -213,7 +220,7 @@ fn line_numbers_defeat_nothing() {
 
 #[test]
 fn a_private_key_is_one_unit() {
-    let quoted = PEM.lines().map(|line| format!("    \"{line}\\n\" +\n")).collect::<String>();
+    let quoted = PEM.lines().flat_map(|line| ["    \"", line, "\\n\" +\n"]).collect::<String>();
     for (text, expected) in [
         (format!("a\n{PEM}b\n"), "a\n[redacted: private key]\nb\n"),
         (PEM.replace('\n', "\r\n"), "[redacted: private key]\r\n"),
@@ -253,4 +260,28 @@ fn a_value_cannot_hide_in_a_line_without_end() {
     }
     let token = format!("{}{}{}", "\u{fc}".repeat(10_000), " ghp_EXAMPLE", "example0".repeat(20_000));
     assert!(secrets.clean(&token).ends_with(" [redacted: github token]"));
+}
+
+#[test]
+fn a_stream_gives_what_is_certain_and_holds_back_what_is_not() {
+    let secrets = knowing("X", "EXAMPLE-value\nof two lines");
+    let mut stream = secrets.stream();
+    assert_eq!(stream.push("one\ntwo"), "one\n");
+    assert_eq!(stream.push("\nEXAMPLE-value\n"), "two\n");
+    assert_eq!(stream.push("of two lines\n"), "[redacted: X]\n");
+    assert_eq!(stream.push("EXAMPLE-value\nof"), "");
+    assert_eq!(stream.push(" three\n-----BEGIN PRIVATE KEY-----\n"), "EXAMPLE-value\nof three\n");
+    assert_eq!(stream.push("EXAMPLEexample0EXAMPLE\n"), "[redacted: private key]");
+    assert_eq!(stream.push(&"EXAMPLEexample0EXAMPLE\n".repeat(10_000)), "");
+    assert_eq!(stream.push("the end\n"), "\nthe end\n");
+    assert_eq!(stream.finish(), "");
+}
+
+#[test]
+fn a_stream_keeps_to_the_values_it_began_with() {
+    let secrets = Secrets::new();
+    let mut stream = secrets.stream();
+    secrets.register("X", "EXAMPLE-value".into()).unwrap();
+    assert_eq!(stream.push("EXAMPLE-value\n"), "EXAMPLE-value\n");
+    assert_eq!(secrets.clean("EXAMPLE-value\n"), "[redacted: X]\n");
 }

@@ -34,8 +34,9 @@ static FLAG: LazyLock<Option<Regex>> =
 
 /// Finds them; each span is the value without its quotes.
 pub(super) fn find(text: &str, order: usize, spans: &mut Vec<Span>) {
-    for regex in [&NAME, &FLAG].into_iter().filter_map(|regex| regex.as_ref()) {
-        let mut reader = Reader { text, bare: [0..0, 0..0] };
+    for (regex, flag) in [(&NAME, false), (&FLAG, true)] {
+        let Some(regex) = &**regex else { continue };
+        let mut reader = Reader { text, flag, bare: [0..0, 0..0] };
         let mut from = 0;
         while let Some(found) = regex.captures_at(text, from) {
             let (Some(name), Some(whole)) = (found.name("name"), found.get(0)) else { break };
@@ -51,6 +52,8 @@ pub(super) fn find(text: &str, order: usize, spans: &mut Vec<Span>) {
 
 struct Reader<'t> {
     text: &'t str,
+    /// Whether names are flags of a command; then what follows is no code.
+    flag: bool,
     /// The last bare value, and the last one of an environment.
     bare: [Range<usize>; 2],
 }
@@ -86,7 +89,7 @@ impl Reader<'_> {
             }
         });
         let last = after.next().is_none_or(|c| c == '\n' || c == '#');
-        let config = last && (sign == ":" || (sign == "=" && tight));
+        let config = self.flag || last && (sign == ":" || (sign == "=" && tight));
         let place = if config { Place::Config } else { Place::Bare };
         worth::is_secret(&self.text[start..end], promise, place).then_some((start, end))
     }

@@ -271,7 +271,7 @@ pub(super) fn is_secret(value: &str, promise: Promise, place: Place) -> bool {
         return false;
     }
     if promise == Promise::Perhaps {
-        return is_random(value);
+        return is_random(value) && (matches!(place, Place::Quoted | Place::Environment) || !is_code(value));
     }
     let password = promise == Promise::Password;
     if is_number(value) {
@@ -308,8 +308,10 @@ fn is_identifier(value: &str) -> bool {
 fn is_code(value: &str) -> bool {
     let constant = value.contains('_')
         && value.bytes().all(|byte| byte == b'_' || byte.is_ascii_uppercase() || byte.is_ascii_digit());
-    let runs = value.split(|c: char| !c.is_alphabetic()).filter(|run| run.len() >= 4 && !is_restless(run));
-    constant || value.contains("::") || runs.map(str::len).sum::<usize>() * 5 >= value.len() * 3
+    let words = value.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() >= 3 && !is_restless(word));
+    let mostly_words =
+        value.contains(['_', '-', '.', '/', ':']) && words.map(str::len).sum::<usize>() * 5 >= value.len() * 3;
+    constant || value.contains("::") || mostly_words
 }
 
 /// Upper and lower case in no order that words have.
