@@ -141,6 +141,9 @@ fn assignments_whose_name_says_secret_are_masked() {
         ("X-Api-Key: a8F3kE0exam", "X-Api-Key: [redacted: key]"),
         ("AccountName=x;AccountKey=a8F3kE0exam+/==;Suffix=y", "AccountName=x;AccountKey=[redacted: key];Suffix=y"),
         ("src/a.py:12:password = \"hunter2\"", "src/a.py:12:password = \"[redacted: password]\""),
+        (r#"{"log": "a\ntoken=a8F3kE0exam\nb"}"#, r#"{"log": "a\ntoken=[redacted: token]\nb"}"#),
+        ("\x1b[1;32mtoken: a8F3kE0exam\x1b[0m", "\x1b[1;32mtoken: [redacted: token]\x1b[0m"),
+        (r#""TOKEN=a8F3kE0exam\nNEXT=1""#, r#""TOKEN=[redacted: token]\nNEXT=1""#),
         ("GROQ_KEY=a8F3kE0examPLE9x7Qm2Zt", "GROQ_KEY=[redacted: key]"),
     ] {
         assert_eq!(clean(text), expected);
@@ -284,4 +287,13 @@ fn a_stream_keeps_to_the_values_it_began_with() {
     secrets.register("X", "EXAMPLE-value".into()).unwrap();
     assert_eq!(stream.push("EXAMPLE-value\n"), "EXAMPLE-value\n");
     assert_eq!(secrets.clean("EXAMPLE-value\n"), "[redacted: X]\n");
+}
+
+#[test]
+fn an_escape_before_a_secret_does_not_hide_it() {
+    let token = concat!("ghp", "_EXAMPLE0example0EXAMPLE0example0EXA");
+    for before in ["\\n", "\\t", "%3D", "\x1b[31m", "\x1b[01;31m\x1b[K", "(", "a=", "ü", "-"] {
+        assert_eq!(clean(&format!("x{before}{token}")), format!("x{before}[redacted: github token]"), "{before:?}");
+    }
+    assert_eq!(clean(&format!("x{token}")), format!("x{token}"));
 }

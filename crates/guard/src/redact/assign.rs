@@ -16,6 +16,8 @@ use super::worth::{self, Place, Promise};
 /// Without one of these words there is no name to find; in lower case.
 pub(super) const WORDS: &[&str] = &["pass", "pwd", "_pw", "secret", "token", "key", "cred", "auth"];
 
+/// A terminal's escape before a name, in bytes.
+const LONGEST_ESCAPE: usize = 16;
 /// Space behind a value that is looked at.
 const LONGEST_SPACE: usize = 64;
 
@@ -41,13 +43,24 @@ pub(super) fn find(text: &str, order: usize, spans: &mut Vec<Span>) {
         while let Some(found) = regex.captures_at(text, from) {
             let (Some(name), Some(whole)) = (found.name("name"), found.get(0)) else { break };
             from = whole.end();
-            let Some((promise, label)) = names::promise(name.as_str()) else { continue };
+            let Some((promise, label)) = names::promise(without_escape(text, name.start(), name.as_str())) else {
+                continue;
+            };
             if let Some((start, end)) = reader.value(&found, whole.end(), name.as_str(), promise) {
                 spans.push(Span { start, end, order, label });
                 from = end;
             }
         }
     }
+}
+
+/// The name without the letter that ends an escape before it: `\ntoken=` in JSON, colours of a terminal.
+fn without_escape<'t>(text: &str, start: usize, name: &'t str) -> &'t str {
+    let before = &text.as_bytes()[start.saturating_sub(LONGEST_ESCAPE)..start];
+    let parameters = before.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+    let json = before.ends_with(b"\\") && name.starts_with(['n', 'r', 't']);
+    let colour = before[..before.len() - parameters].ends_with(b"\x1b[");
+    if json || colour { name.get(1..).unwrap_or(name) } else { name }
 }
 
 struct Reader<'t> {
@@ -70,13 +83,13 @@ impl Reader<'_> {
         let tight = found.name("space").is_none_or(|space| space.is_empty());
         let environment = sign == "=" && tight && !name.bytes().any(|byte| byte.is_ascii_lowercase());
         if environment {
-            let end = self.bare_end(1, start, |c| c.is_whitespace() || "\"'`".contains(c));
+            let end = self.bare_end(1, start, is_outside);
             let value = self.text[start..end].trim_end_matches([',', ';']);
             // A call is code.
             let secret = !worth::is_call(value) && worth::is_secret(value, promise, Place::Environment);
             return secret.then_some((start, start + value.len()));
         }
-        let end = self.bare_end(0, start, |c| c.is_whitespace() || "\"'`,;&<>(){}[]|\\".contains(c));
+        let end = self.bare_end(0, start, |c| is_outside(c) || ",;&<>(){}[]|\\".contains(c));
         let after = &self.text[end..];
         if after.starts_with(['(', '[', '{', '<']) || rest.starts_with(['$', '*', '@', '!', ':', '-', '%']) {
             return None;
@@ -97,11 +110,24 @@ impl Reader<'_> {
     /// Where the value ends that begins at `start`. Values of one kind are read once, however many names are in them.
     fn bare_end(&mut self, kind: usize, start: usize, stops: impl Fn(char) -> bool) -> usize {
         if !self.bare[kind].contains(&start) {
-            let end = self.text[start..].find(stops).map_or(self.text.len(), |length| start + length);
-            self.bare[kind] = start..end;
+            let rest = &self.text[start..];
+            let mut before = ' ';
+            // An escaped line end is one too.
+            let length = rest.find(|c| {
+                let escaped = before == '\\' && "nrt".contains(c);
+                before = c;
+                escaped || stops(c)
+            });
+            let escaped = length.is_some_and(|length| rest[length..].starts_with(['n', 'r', 't']));
+            self.bare[kind] = start..start + length.unwrap_or(rest.len()) - usize::from(escaped);
         }
         self.bare[kind].end
     }
+}
+
+/// What stands in no bare value.
+fn is_outside(c: char) -> bool {
+    c.is_whitespace() || "\"'`\x1b".contains(c)
 }
 
 /// The length of a quoted value: up to the same quote, escaped as often; to the end of the line if there is none.

@@ -61,8 +61,10 @@ impl Secrets {
         Ok(())
     }
 
-    /// `text` without its secrets; borrowed if there are none. The same as what a [`Stream`] makes of it, and stable:
-    /// a clean text comes back as it is.
+    /// `text` without its secrets; borrowed if there are none. The same as what a [`Stream`] makes of it. A text
+    /// that was cleaned comes back as it is (lines of more than 64 KiB may lose more, because they are divided anew).
+    ///
+    /// Takes linear time. Colours and other escapes between the letters of a secret hide it: strip them first.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut stream = self.stream();
         let mut clean = stream.push(text);

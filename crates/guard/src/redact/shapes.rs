@@ -9,12 +9,17 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
 
-use super::rules::{Check, RULES};
+use super::rules::{Check, RULES, Rule};
 use super::worth::{Place, Promise};
 use super::{assign, mask, worth};
 
 /// How often the text between secrets is searched again. Two is enough for everything that was tried.
 const DEPTH: usize = 6;
+
+/// Where a word begins in a rule; and where it begins although a letter stands before it, because that letter ends an
+/// escape: of JSON, of a URL, or of a terminal's colours.
+const BORDER: &str = r"(?-u:\b)";
+const BORDER_OR_ESCAPE: &str = r"(?:(?-u:\b)|\\[nrt]|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,16}[A-Za-z])";
 
 /// A secret in a piece of text.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +39,8 @@ struct Shapes {
 }
 
 static SHAPES: LazyLock<Option<Shapes>> = LazyLock::new(|| {
-    let expressions = RULES.iter().map(|rule| Regex::new(rule.pattern)).collect::<Result<_, _>>().ok()?;
+    let expression = |rule: &Rule| Regex::new(&rule.pattern.replacen(BORDER, BORDER_OR_ESCAPE, 1));
+    let expressions = RULES.iter().map(expression).collect::<Result<_, _>>().ok()?;
     let of_rules = RULES.iter().enumerate().flat_map(|(at, rule)| rule.words.iter().map(move |word| (*word, at)));
     let (words, owners): (Vec<_>, Vec<_>) =
         of_rules.chain(assign::WORDS.iter().map(|word| (*word, RULES.len()))).unzip();
@@ -86,8 +92,9 @@ fn find(text: &str) -> Vec<Span> {
         for found in shapes.expressions[order].captures_iter(text) {
             let groups = found.iter().skip(1).flatten();
             let Some(secret) = groups.last().or_else(|| found.get(0)) else { continue };
-            if worthy(&found, secret.as_str(), rule.check) {
-                spans.push(Span { start: secret.start(), end: secret.end(), order, label: rule.label });
+            let start = secret.start() + escape(secret.as_str());
+            if worthy(&found, &text[start..secret.end()], rule.check) {
+                spans.push(Span { start, end: secret.end(), order, label: rule.label });
             }
         }
     }
@@ -104,6 +111,16 @@ fn find(text: &str) -> Vec<Span> {
         apart.push(span);
     }
     apart
+}
+
+/// The length of the escape that `text` begins with.
+fn escape(text: &str) -> usize {
+    match text.as_bytes() {
+        [b'\\', b'n' | b'r' | b't', ..] => 2,
+        [b'%', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => 3,
+        [b'\x1b', rest @ ..] => rest.iter().position(u8::is_ascii_alphabetic).map_or(0, |at| at + 2),
+        _ => 0,
+    }
 }
 
 fn worthy(found: &regex::Captures<'_>, secret: &str, check: Check) -> bool {
