@@ -297,3 +297,22 @@ fn an_escape_before_a_secret_does_not_hide_it() {
     }
     assert_eq!(clean(&format!("x{token}")), format!("x{token}"));
 }
+
+#[test]
+fn what_a_mask_uncovers_is_masked_in_the_same_pass() {
+    // In code a word may follow a variable; at the end of a line the same word is a value.
+    let text = concat!("password: hunter2 ghp", "_EXAMPLE0example0EXAMPLE0example0EXA");
+    let once = clean(text);
+    assert_eq!(once, "password: [redacted: password] [redacted: github token]");
+    assert_eq!(clean(&once), once);
+}
+
+#[test]
+fn a_known_value_in_wrapped_base64_is_masked() {
+    let value = "EXAMPLE-value-of-more-than-fifty-seven-bytes-so-that-coreutils-wraps-it-0";
+    let secrets = knowing("LONG", value);
+    let wrapped =
+        "RVhBTVBMRS12YWx1ZS1vZi1tb3JlLXRoYW4tZmlmdHktc2V2ZW4tYnl0ZXMtc28tdGhhdC1jb3Jl\ndXRpbHMtd3JhcHMtaXQtMA==\n";
+    let clean = secrets.clean(wrapped);
+    assert!(clean.starts_with("[redacted: LONG]") && clean.len() < 24, "{clean}");
+}
