@@ -5,6 +5,8 @@
 //! The secret is the last group, or all of the match. The bodies of the examples are invented; each is split after its
 //! prefix, so that nobody's scanner takes this file for a leak.
 
+use Check::{Login, Password, Random, Run, Shape};
+
 /// What must be true of a match besides its shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Check {
@@ -47,8 +49,6 @@ const fn rule(
 ) -> Rule {
     Rule { label, words, pattern, check, hit, twin }
 }
-
-use Check::{Login, Password, Random, Run, Shape};
 
 /// The kinds, the more telling ones first: the first one names a secret that several match.
 #[rustfmt::skip]

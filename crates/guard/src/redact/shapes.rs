@@ -13,7 +13,7 @@ use super::rules::{Check, RULES, Rule};
 use super::worth::{Place, Promise};
 use super::{assign, mask, worth};
 
-/// How often the text between secrets is searched again. One more time than anything that was tried needs is two.
+/// How often text is searched, at most: once, and again between the secrets found. All tests pass with two.
 const DEPTH: usize = 6;
 
 /// Where a word begins in a rule; and where it begins although a letter stands before it, because that letter ends an
