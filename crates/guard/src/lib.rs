@@ -7,6 +7,7 @@ mod finding;
 mod place;
 mod programs;
 mod sensitive;
+pub mod redact;
 mod shell;
 mod text;
 mod world;
