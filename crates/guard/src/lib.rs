@@ -1,2 +1,3 @@
 //! Judge: what a command would do, who must be asked, and what may be read, fetched and shown.
 
+pub mod url_policy;
