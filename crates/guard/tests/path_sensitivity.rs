@@ -146,14 +146,3 @@ proptest! {
         let _ = secrets_below(Path::new(&path), Path::new(&home), Path::new(&agent));
     }
 }
-
-/// Not a benchmark: only that a word of a command costs microseconds, even in an unoptimised build.
-#[test]
-#[ignore = "a look at the clock: cargo test --release -- --ignored --nocapture"]
-fn a_path_is_judged_in_microseconds() {
-    let began = std::time::Instant::now();
-    for _ in 0..10_000 {
-        std::hint::black_box(of(std::hint::black_box("/home/u/project/src/deep/er/main.rs")));
-    }
-    println!("{:?} a path", began.elapsed() / 10_000);
-}

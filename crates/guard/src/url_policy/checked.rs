@@ -75,7 +75,8 @@ pub struct CheckedUrl {
 
 /// A URL with the addresses that may be dialled for it.
 ///
-/// The client must be given these addresses instead of a resolver, and must not follow redirects by itself.
+/// The client must be given these addresses instead of a resolver, must not follow redirects by itself, and must not use
+/// a proxy: a proxy would resolve the name again.
 #[derive(Clone, Debug)]
 pub struct Pinned {
     url: CheckedUrl,
