@@ -17,7 +17,7 @@ use super::{Found, Kind, Level};
 const COMMAND: &str = r#"\b(?:curl|wget|nc|ncat|netcat|socat|telnet|scp|sftp|rsync|ftp|tftp|iwr|irm|invoke-webrequest|invoke-restmethod|dig|nslookup)(?:\.exe)?\s{1,8}(?:[-"'$@<~/`\\]|[\w.-]{1,80}[@:./]|[\w-]{1,60}\s{1,4}\d)|\b(?:requests|httpx|axios)\.(?:post|put|get|patch|request)\s{0,3}\(|\burlopen\s{0,3}\(|\bfetch\s{0,3}\(|\bsendbeacon\s{0,3}\(|/dev/tcp/|\baws\s{1,4}s3\s{1,4}(?:cp|mv|sync)\b|\bopenssl\s{1,4}s_client\b"#;
 
 /// A file or a variable whose value is a secret.
-const SECRET: &str = r"\$(?:env:)?\{?[a-z0-9_]{0,40}(?:key|token|secret|passw|credential|auth)[a-z0-9_]{0,40}|\bprocess\.env\b|\bos\.(?:environ|getenv)\b|\bENV\[|\bprintenv\b|\benv\s{0,4}\||\.ssh/|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|\.aws/|\.gnupg\b|\.netrc\b|\.pgpass\b|\.npmrc\b|\.pypirc\b|\.git-credentials\b|\.kube/config\b|\.docker/config|/etc/shadow\b|/proc/\w{1,10}/environ|\.hermes/(?:auth|config|hermes\.db)|\.envrc\b|\.env(?:\.(?:local|development|production|test|staging))?(?:[^\w.]|\.?$|\.\s)";
+const SECRET: &str = r"\$(?:env:)?\{?[a-z0-9_]{0,40}(?:key|token|secret|passw|credential|auth)[a-z0-9_]{0,40}|\bprocess\.env\b|\bos\.(?:environ|getenv)\b|\bENV\[|\bprintenv\b|\benv\s{0,4}\||\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|\.aws\b|\.gnupg\b|\.netrc\b|\.pgpass\b|\.npmrc\b|\.pypirc\b|\.git-credentials\b|\.kube/config\b|\.docker/config|/etc/shadow\b|/proc/\w{1,10}/environ|\.hermes/(?:auth|config|hermes\.db)|\.envrc\b|\.env(?:\.(?:local|development|production|test|staging))?(?:[^\w.]|\.?$|\.\s)";
 
 /// The same, and what people call it.
 const SECRET_IN_PROSE: &str = r"\b(?:api|access|secret|private|ssh|signing)[\s_-](?:keys?|tokens?)\b|\bcredentials\b|\bsecrets\b|\bpasswords\b|\benvironment variables\b|\bprivate keys?\b";
@@ -169,7 +169,8 @@ impl Patterns {
             let names = ["host", "mail", "ssh", "bare", "ip", "tcp", "bucket", "port"];
             let host = names.into_iter().find_map(|name| target.name(name));
             let start = target.get(0).map_or(0, |whole| whole.start());
-            let before = text[..start].rsplit(char::is_whitespace).filter(|word| !word.is_empty()).take(3);
+            let near = &text[text.floor_char_boundary(start.saturating_sub(80))..start];
+            let before = near.rsplit(char::is_whitespace).filter(|word| !word.is_empty()).take(3);
             let goes_there = || before.into_iter().any(|word| matches!(word, "to" | "at" | "into" | "via" | "through"));
             host.is_none_or(|host| !is_here(host.as_str())) && (!ordered || goes_there())
         })

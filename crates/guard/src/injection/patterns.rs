@@ -55,7 +55,7 @@ const TABLE: &[(Kind, Level, &str)] = &[
     (
         Kind::Unbinding,
         Level::Warn,
-        r"\byouGAPareGAP(?:nowGAP)?(?:noGAPlonger|not)GAP(?:bound|restricted|limited|constrained|subject)\b",
+        r"\byouGAPareGAP(?:nowGAP)?(?:noGAPlonger|not)GAP(?:bound|restricted|constrained|subject)GAP(?:by|to)\b",
     ),
     (
         Kind::Unbinding,
@@ -89,12 +89,12 @@ const TABLE: &[(Kind, Level, &str)] = &[
         r"\B<\s{0,3}/?\s{0,3}(?:available_skills|system|system[-_](?:reminder|prompt|message)|assistant|tool_calls?|tool_results?|tool_response|function_calls|function_results|memory[-_]context|untrusted[\w-]{0,30})(?:\s[^<>\n]{0,80})?/?>",
     ),
     (Kind::FakeTag, Level::Warn, r"<\|[a-z_]{2,24}\|>"),
-    (Kind::FakeTag, Level::Warn, r"\[/?INST\]|<</?SYS>>"),
+    (Kind::FakeTag, Level::Warn, r"(?-i:\[/?INST\]|<</?SYS>>)"),
     (Kind::FakeTag, Level::Note, r"\B</?instructions>"),
     (
         Kind::PipeToShell,
         Level::Note,
-        r"\b(?:curl|wget)\b[^\n|]{1,300}\|\s{0,4}(?:sudo\s{1,4}(?:-\w{1,4}\s{1,4}){0,3})?(?:/(?:usr/)?bin/)?(?:env\s{1,4})?(?:(?:ba|z|da|k|fi)?sh|python[\d.]{0,4}|perl|ruby|node)\b",
+        r"\b(?:curl|wget)\b[^\n|]{1,300}\|\s{0,4}(?:sudo\s{1,4}(?:-\w{1,4}\s{1,4}){0,3})?(?:/(?:usr/)?bin/)?(?:env\s{1,4})?(?:(?:ba|z|da|k|fi)?sh\b|(?:python[\d.]{0,4}|perl|ruby|node)\s{0,3}(?:-\s|-?$|[`'\x22|;&)]))",
     ),
     (
         Kind::PipeToShell,
