@@ -126,10 +126,25 @@ fn reading_a_whole_folder_discloses_what_lies_below() {
         "/home/v/.aws",
         "/proc",
         "/p/.aws",
+        "/root",
+        "/home/v",
+        "/home/v/.hermes",
+        "/home/u/.hermes/profiles",
+        "/home/u/.hermes/profiles/work",
     ] {
         assert!(below(path).is_some(), "{path}");
     }
-    for path in ["/home/u/project", "/usr", "/tmp", "/home/u/.cache", "/p", "/etc/apt", "/home/u/.ssh-old"] {
+    for path in [
+        "/home/u/project",
+        "/usr",
+        "/tmp",
+        "/home/u/.cache",
+        "/p",
+        "/etc/apt",
+        "/home/u/.ssh-old",
+        "/home/u/.ssh/id_rsa.pub",
+        "/etc/ssl/certs",
+    ] {
         assert_eq!(below(path), None, "{path}");
     }
 }

@@ -34,12 +34,15 @@ const ORDER_IT: &str = r"\b(?:send|post|upload|forward|email|e-mail|mail|transmi
 
 const READS: &str = r"\b(?:read|cat|print|get|collect|open|copy|grab|take|load|find|gather|encode|base64|dump)\b";
 
-/// A secret that goes where it belongs: into the header that asks for access, or into a login.
-const IN_HEADER: &str = r#"(?:-H|--header|-Headers?)[\s=]{0,4}["']?(?:proxy-)?(?:authorization|x-api-key|api-key|x-auth-token|private-token|x-goog-api-key)\s{0,3}:[^"'\n]{0,200}["']?|(?:-u|--user)[\s=]{1,4}["']?[\w$:{}.@-]{1,120}["']?"#;
+/// A secret that goes where it belongs: into the header that asks for access, or into a login. `NAME` stands for below.
+const IN_HEADER: &str = r#"(?:-H|--header|-Headers?)[\s=]{0,4}(?:"NAME\s{0,3}:[^"\n]{0,200}"|'NAME\s{0,3}:[^'\n]{0,200}'|NAME:\S{0,200})|\s(?:-u|--user)[\s=]{1,4}["']?[\w$:{}.@-]{1,120}["']?"#;
+const HEADER_NAME: &str = "(?:proxy-)?(?:authorization|x-api-key|api-key|x-auth-token|private-token|x-goog-api-key)";
 
 /// Not secret, or not sent: public halves of keys; the key that ssh programs show at the door.
-const HARMLESS: &str = r"[\w~./$-]{1,200}\.pub\b|\.ssh/(?:known_hosts|config)\b|\.env\.(?:example|sample|template)\b";
-const IDENTITY: &str = r"\b(?:scp|sftp|rsync|ssh)\b[^|\n]{0,200}?\s-i\s{0,4}\S{1,200}";
+const HARMLESS: &str =
+    r"(?:\.ssh/|\bid_)[\w-]{1,60}\.pub\b|\.ssh/(?:known_hosts|config)\b|\.env\.(?:example|sample|template)\b";
+const IDENTITY: &str = r"\s-i\s{0,4}\S{1,200}";
+const SSH_IDENTITY: &str = r"\bssh\s{1,4}-i\s{0,4}\S{1,200}";
 
 /// What makes a command one that must not be run.
 const FORBIDS: &str = r"\b(?:never|do not|don't|must not|refuse|beware|reject|attacks?|attackers?|malicious|hostile)\b";
@@ -55,6 +58,7 @@ struct Patterns {
     in_header: Regex,
     harmless: Regex,
     identity: Regex,
+    ssh_identity: Regex,
     forbids: Regex,
 }
 
@@ -67,9 +71,10 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
         order: compiled(ORDER)?,
         order_it: compiled(ORDER_IT)?,
         reads: compiled(READS)?,
-        in_header: compiled(IN_HEADER)?,
+        in_header: compiled(&IN_HEADER.replace("NAME", HEADER_NAME))?,
         harmless: compiled(HARMLESS)?,
         identity: compiled(IDENTITY)?,
+        ssh_identity: compiled(SSH_IDENTITY)?,
         forbids: compiled(FORBIDS)?,
     })
 });
@@ -150,7 +155,10 @@ impl Patterns {
         let Some(at) = command.or(order).map(|found| found.start()) else { return (None, reads_secret) };
 
         let relevant = self.harmless.replace_all(text, " ");
-        let relevant = self.identity.replace_all(&relevant, " ");
+        let relevant = self.ssh_identity.replace_all(&relevant, " ");
+        // To other programs `-i` means something else, and the secret itself may follow it.
+        let shows_key = command.is_some_and(|program| copies_by_ssh(program.as_str()));
+        let relevant = if shows_key { self.identity.replace_all(&relevant, " ") } else { relevant };
         let secret = self.secret.is_match(&relevant);
         let level = if command.is_some() && secret {
             let without_header = self.in_header.replace_all(&relevant, " ");
@@ -175,6 +183,11 @@ impl Patterns {
             host.is_none_or(|host| !is_here(host.as_str())) && (!ordered || goes_there())
         })
     }
+}
+
+fn copies_by_ssh(command: &str) -> bool {
+    let program = command.get(..4).unwrap_or_default();
+    program.eq_ignore_ascii_case("scp ") || program.eq_ignore_ascii_case("sftp")
 }
 
 /// This machine by its usual names.
@@ -214,9 +227,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        for text in
-            [COMMAND, SECRET, SECRET_IN_PROSE, TARGET, ORDER, ORDER_IT, READS, IN_HEADER, HARMLESS, IDENTITY, FORBIDS]
-        {
+        for text in [COMMAND, SECRET, SECRET_IN_PROSE, TARGET, ORDER, ORDER_IT, READS, HARMLESS, IDENTITY, FORBIDS] {
             assert!(compiled(text).is_some(), "{text}");
         }
         assert!(PATTERNS.is_some());

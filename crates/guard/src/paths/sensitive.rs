@@ -73,8 +73,13 @@ pub fn secrets_below(path: &Path, home: &Path, agent_home: &Path) -> Option<&'st
     if above(agent_home) {
         return Some("holds the agent's own credentials");
     }
-    let rule = TABLE.iter().filter(|Rule(_, _, what, _)| what & R != 0).find(|Rule(at, pattern, ..)| {
-        starts.rests(*at).any(|rest| matches(pattern, rest).is_some() || leads_to(rest, pattern))
+    let rules = |what: u8| TABLE.iter().filter(move |Rule(_, _, own, _)| own & what != 0);
+    if rules(OPEN).any(|Rule(at, pattern, ..)| starts.hit(*at, pattern).is_some()) {
+        return None;
+    }
+    let rule = rules(R).find(|Rule(at, pattern, ..)| {
+        let is_home = |rest: &[u8]| rest.is_empty() && matches!(at, At::Home | At::Agent);
+        starts.rests(*at).any(|rest| is_home(rest) || matches(pattern, rest).is_some() || leads_to(rest, pattern))
     });
     rule.map(|Rule(.., why)| *why)
 }
