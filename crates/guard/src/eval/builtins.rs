@@ -258,7 +258,13 @@ fn mapfile(call: &mut Call<'_, '_>) {
     }
     let name = options.operands.first().cloned().unwrap_or_else(|| "MAPFILE".into());
     let input = call.input().unwrap_or_else(|| HOLE.into());
-    let elements = input.lines().enumerate().map(|(at, line)| (at.to_string(), line.to_owned())).collect();
+    let delimiter = options.value("d").and_then(|text| text.chars().next()).unwrap_or('\n');
+    let elements = input
+        .split(delimiter)
+        .filter(|line| !line.is_empty())
+        .enumerate()
+        .map(|(at, line)| (at.to_string(), line.to_owned()))
+        .collect();
     call.machine.assign_array(&name, elements);
 }
 
@@ -450,7 +456,8 @@ fn complete(call: &mut Call<'_, '_>) {
         call.shell(&text);
     }
     if let Some(words) = options.value("W") {
-        let words = words.split_whitespace().collect::<Vec<_>>().join("\n");
+        // The list is expanded like words.
+        let words = call.machine.expanded(words).split_whitespace().collect::<Vec<_>>().join("\n");
         call.print(&format!("{words}\n"));
     } else {
         call.print(&HOLE.to_string());

@@ -154,7 +154,7 @@ impl<'m, 'w> Call<'m, 'w> {
         let wiped = place::wiped(place, self.machine.world);
         let (class, path) = (place.class, place.path.as_str());
         if let Some(wiped) = wiped
-            && (extent == Extent::Bulk || text::has_glob(path))
+            && (extent != Extent::One || text::has_glob(path))
         {
             let class = place::classify(&wiped, self.machine.world);
             let why = format!("wipes {} ({})", class.in_words(), text::shown(&wiped));
@@ -235,6 +235,9 @@ impl<'m, 'w> Call<'m, 'w> {
             return self.machine.fed().unwrap_or_else(|| HOLE.into());
         }
         let place = self.place(path, true);
+        if let Some(text) = self.machine.descriptor(&place.path) {
+            return text;
+        }
         if let Some(fact) = self.machine.file(&place.path) {
             return fact.text.clone();
         }
@@ -266,9 +269,12 @@ impl<'m, 'w> Call<'m, 'w> {
         }
     }
 
-    pub(super) fn redirect_into(&mut self, path: &str, append: bool) -> String {
+    pub(super) fn redirect_into(&mut self, path: &str, append: bool, both_ways: bool) -> String {
         let place = self.place(path, true);
+        // `exec 3<>/dev/tcp/…` only opens a connection; what is done with it is seen later.
+        let opens = both_ways && self.name == "exec";
         if place.class == TargetClass::Thing
+            && !opens
             && matches!(base_name(&self.name), "bash" | "sh" | "zsh" | "dash" | "ksh" | "exec")
         {
             self.asks(Effect::ExecuteRemote, &place.path, "connects a shell to the network");
@@ -321,6 +327,13 @@ impl<'m, 'w> Call<'m, 'w> {
 
     pub(crate) fn print(&mut self, printed: &str) {
         self.machine.print(printed);
+    }
+
+    /// Runs something and answers what it printed.
+    pub(crate) fn captured(&mut self, run: impl FnOnce(&mut Call<'_, 'w>)) -> String {
+        let (name, words) = (self.name.clone(), self.words.clone());
+        let environment = self.environment;
+        self.machine.captured(|machine| run(&mut Call { machine, name, words, environment }))
     }
 
     /// The value of a variable that the command would see.

@@ -57,7 +57,8 @@ fn plain(_: &[String], _: &str) -> Option<String> {
     Some(text::PLAIN.into())
 }
 
-fn unbase64(input: &str) -> Option<String> {
+/// What base64 spells.
+pub(crate) fn unbase64(input: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let (mut value, mut bits) = (0_u32, 0_u32);
     for byte in input.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
@@ -303,7 +304,7 @@ fn count(arguments: &[String]) -> Option<(bool, i64)> {
 }
 
 fn head(arguments: &[String], input: &str) -> Option<String> {
-    if text::is_unknown(input) {
+    if !text::is_literal(input) {
         return Some(input.to_owned());
     }
     let (bytes, number) = count(arguments)?;
@@ -325,7 +326,7 @@ fn head(arguments: &[String], input: &str) -> Option<String> {
 }
 
 fn tail(arguments: &[String], input: &str) -> Option<String> {
-    if text::is_unknown(input) {
+    if !text::is_literal(input) {
         return Some(input.to_owned());
     }
     let plus =

@@ -283,6 +283,8 @@ impl Machine<'_> {
 
     pub(super) fn compute(&mut self, expression: &str) -> Outcome {
         arithmetic::evaluate(expression, &mut |name| match self.variable(name) {
+            // An index in the value is expanded, and that may run something.
+            Value::Text(text) if text.contains(['$', '`']) => Some(self.expanded(&text)),
             Value::Text(text) => Some(text),
             Value::Array(elements) => elements.first().map(|(_, text)| text.clone()),
             Value::Unset => None,
@@ -475,6 +477,7 @@ impl Machine<'_> {
                 ('L', held) => each(held, |text| text.to_lowercase()),
                 ('u', held) => each(held, |text| first(text, true)),
                 ('E', held) => each(held, escapes::ansi_c),
+                ('P', Held::Text(text)) => Held::Text(self.expanded(&text)),
                 ('P' | 'A', _) => Held::Text(HOLE.into()),
                 (_, held) => held,
             },
@@ -505,6 +508,17 @@ impl Machine<'_> {
                     Held::Text(text) => Held::Text(substring(&text, offset, length)),
                 }
             }
+        }
+    }
+
+    /// What a text becomes where it is expanded once more.
+    pub(super) fn expanded(&mut self, text: &str) -> String {
+        if !text.contains(['$', '`']) {
+            return text.to_owned();
+        }
+        match crate::shell::here_text(text) {
+            Ok(word) => self.text_of(&word),
+            Err(_) => HOLE.into(),
         }
     }
 

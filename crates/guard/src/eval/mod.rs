@@ -15,13 +15,13 @@ mod run;
 pub(crate) mod state;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 pub(crate) use arithmetic::integer;
 pub(crate) use builtins::BUILTINS;
 pub(crate) use call::{Call, Extent, Writing, base_name, blurred, is_secret_name};
-pub(crate) use decode::filtered;
+pub(crate) use decode::{filtered, unbase64 as base64_text};
 pub(crate) use run::quoted;
 pub(crate) use state::{Key, Slot, Value};
 
@@ -110,6 +110,12 @@ pub(crate) struct Machine<'w> {
     /// Whether the last command succeeded, where that is certain.
     pub(crate) status: Option<bool>,
     pub(crate) traps: Vec<String>,
+    /// What was opened at descriptors other than the input.
+    descriptors: HashMap<u32, Rc<RefCell<Feed>>>,
+    /// Variables that stand for others.
+    references: HashMap<String, String>,
+    /// Commands run with the rights of another user.
+    pub(crate) elevated: bool,
     /// The declaration builtin that runs now came with assignments.
     pub(crate) declared: bool,
     /// Something in this pipeline prints for ever.
@@ -140,6 +146,9 @@ impl<'w> Machine<'w> {
             captures: 0,
             status: None,
             traps: Vec::new(),
+            descriptors: HashMap::new(),
+            references: HashMap::new(),
+            elevated: false,
             declared: false,
             endless_input: false,
             last_argument: String::new(),
@@ -300,6 +309,8 @@ impl<'w> Machine<'w> {
 
     /// The value of a variable under the current choice.
     pub(crate) fn variable(&mut self, name: &str) -> Value {
+        let referred = if self.references.is_empty() { None } else { self.references.get(name).cloned() };
+        let name = referred.as_deref().unwrap_or(name);
         let Some(values) = self.state.variables.get(name) else { return Value::Unset };
         match values.as_slice() {
             [one] => one.clone(),

@@ -66,6 +66,7 @@ impl Machine<'_> {
             return self.command(last);
         }
         let outer = Rc::clone(&self.stdin);
+        self.endless_input = false;
         self.fork(|machine| {
             for stage in first {
                 let output = machine.captured(|machine| machine.apart(|machine| machine.command(stage)));
@@ -314,6 +315,7 @@ impl Machine<'_> {
                         self.make_local(&assignment.name);
                     }
                     self.assign(assignment, exported);
+                    self.attribute(&assignment.name, &arguments);
                 }
             }
             let name = program.clone();
@@ -342,6 +344,21 @@ impl Machine<'_> {
         self.redirected(&simple.redirects, &name, |machine| machine.run(arguments, &environment));
         for (slot, key) in before {
             self.state.set(key, slot);
+        }
+    }
+
+    /// `declare -l`, `-u`, `-n`: what the variable does to its values.
+    fn attribute(&mut self, name: &str, arguments: &[String]) {
+        for flag in arguments.iter().filter_map(|argument| argument.strip_prefix('-')).flat_map(str::chars) {
+            let Value::Text(text) = self.variable(name) else { continue };
+            match flag {
+                'l' => self.assign_text(name, text.to_lowercase()),
+                'u' => self.assign_text(name, text.to_uppercase()),
+                'n' => {
+                    self.references.insert(name.to_owned(), text);
+                }
+                _ => {}
+            }
         }
     }
 
@@ -492,16 +509,15 @@ impl Machine<'_> {
                 if redirect.kind == RedirectKind::HereString {
                     text.push('\n');
                 }
-                if redirect.descriptor.unwrap_or(0) == 0 {
-                    self.stdin = Feed::of(text);
-                }
+                self.feed(redirect.descriptor, Feed::of(text));
             }
             RedirectKind::Duplicate => {
                 let target = self.text_of(word);
-                let number = target.trim_end_matches('-').parse::<u32>();
-                if redirect.descriptor.unwrap_or(0) == 0 && number.is_ok_and(|number| number > 2) {
-                    // A descriptor that was opened earlier, to a file or to the network.
-                    self.stdin = Feed::of(REMOTE.to_string());
+                if redirect.descriptor.unwrap_or(0) == 0
+                    && let Ok(number @ 3..) = target.trim_end_matches('-').parse::<u32>()
+                {
+                    // A descriptor that was opened earlier; where nobody saw that, it may lead anywhere.
+                    self.stdin = self.descriptors.get(&number).cloned().unwrap_or_else(|| Feed::of(HOLE.to_string()));
                 }
             }
             RedirectKind::Read => {
@@ -509,9 +525,7 @@ impl Machine<'_> {
                 self.expand_target(word, &mut paths);
                 for path in paths {
                     let text = self.read_file(program, &path);
-                    if redirect.descriptor.unwrap_or(0) == 0 {
-                        self.stdin = Feed::of(text);
-                    }
+                    self.feed(redirect.descriptor, Feed::of(text));
                 }
             }
             RedirectKind::Write
@@ -524,7 +538,11 @@ impl Machine<'_> {
                 let mut paths = Vec::new();
                 self.expand_target(word, &mut paths);
                 for path in paths {
-                    let place = self.write_file(program, &path, append);
+                    let place = self.write_file(program, &path, append, redirect.kind == RedirectKind::ReadWrite);
+                    if redirect.kind == RedirectKind::ReadWrite {
+                        let remote = place.starts_with("/dev/tcp/") || place.starts_with("/dev/udp/");
+                        self.feed(redirect.descriptor, Feed::of(if remote { REMOTE } else { HOLE }.to_string()));
+                    }
                     let output = matches!(redirect.kind, RedirectKind::WriteBoth | RedirectKind::AppendBoth)
                         || redirect.descriptor.is_none_or(|descriptor| descriptor == 1);
                     if redirect.kind == RedirectKind::ReadWrite || !output {
@@ -545,6 +563,37 @@ impl Machine<'_> {
         }
     }
 
+    fn feed(&mut self, descriptor: Option<u32>, feed: Rc<std::cell::RefCell<Feed>>) {
+        match descriptor.unwrap_or(0) {
+            0 => self.stdin = feed,
+            number => {
+                self.descriptors.insert(number, feed);
+            }
+        }
+    }
+
+    /// What is fed through a path such as `/dev/fd/3`.
+    pub(crate) fn descriptor(&mut self, path: &str) -> Option<String> {
+        let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?;
+        let feed = self.descriptors.get(&number.parse().ok()?)?;
+        let text = feed.borrow_mut().rest();
+        text
+    }
+
+    /// Runs a file whose text is known, unless it is the one that runs.
+    pub(crate) fn run_known(&mut self, path: &str, run: impl FnOnce(&mut Self)) {
+        if let Some(first) = self.frames.iter().position(|frame| frame.name == path) {
+            let forks: usize = self.frames[first..].iter().map(|frame| frame.forks).sum();
+            return if forks > 0 { self.without_end() } else { self.print(&HOLE.to_string()) };
+        }
+        self.frames.push(Frame { name: path.to_owned(), forks: 0, locals: Vec::new() });
+        self.apart(|machine| {
+            machine.state.set_text("0", path);
+            run(machine);
+        });
+        self.frames.pop();
+    }
+
     fn expand_target(&mut self, word: &Word, paths: &mut Vec<String>) {
         paths.extend(self.arguments(std::slice::from_ref(word)));
     }
@@ -555,9 +604,9 @@ impl Machine<'_> {
         call.read(path)
     }
 
-    fn write_file(&mut self, program: &str, path: &str, append: bool) -> String {
+    fn write_file(&mut self, program: &str, path: &str, append: bool, both_ways: bool) -> String {
         let mut call = Call::new(self, vec![program.to_owned()], &[]);
-        call.redirect_into(path, append)
+        call.redirect_into(path, append, both_ways)
     }
 
     pub(crate) fn remember_file(&mut self, path: &str, text: String) {

@@ -110,12 +110,16 @@ fn find(call: &mut Call<'_, '_>) {
         }
         at += 1;
     }
+    let end = if expression.iter().any(|word| word == "-print0") { '\0' } else { '\n' };
     for root in roots {
         let shown = text::unglob(&root);
-        let pattern = name.as_ref().map(|name| text::unglob(name)).filter(|name| !name.contains(['*', '?', '[']));
-        match pattern {
-            Some(name) => call.print(&format!("{shown}/{name}\n")),
-            None => call.print(&format!("{}/{HOLE}\n", shown.trim_end_matches('/'))),
+        let shown = shown.trim_end_matches('/');
+        let place = call.place(&root, true);
+        let whole = !narrowed && matches!(place.class, TargetClass::Root | TargetClass::System | TargetClass::Home);
+        match name.as_deref().map(text::unglob).filter(|name| !name.contains(['*', '?', '['])) {
+            Some(name) => call.print(&format!("{shown}/{HOLE}/{name}{end}")),
+            None if whole => call.print(&format!("{shown}/{}{end}", text::STAR)),
+            None => call.print(&format!("{shown}/{HOLE}{end}")),
         }
     }
 }
@@ -146,11 +150,8 @@ fn execute(call: &mut Call<'_, '_>, roots: &[String], command: &[String], narrow
         let found = if whole {
             place.path
         } else {
-            let name = name
-                .map(text::unglob)
-                .filter(|name| !name.contains(['*', '?', '[']))
-                .unwrap_or_else(|| HOLE.to_string());
-            format!("{}/{name}", text::unglob(root).trim_end_matches('/'))
+            let name = name.map(text::unglob).filter(|name| !name.contains(['*', '?', '['])).unwrap_or_default();
+            format!("{}/{HOLE}/{name}", text::unglob(root).trim_end_matches('/'))
         };
         let recursive = whole && deletes(&command[0]);
         let mut words: Vec<String> = command.iter().map(|word| word.replace("{}", &found)).collect();

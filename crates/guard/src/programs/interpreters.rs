@@ -73,10 +73,17 @@ pub(crate) fn run_file(call: &mut Call<'_, '_>, file: &str, language: Option<Lan
         return;
     }
     let place = call.place(file, true);
+    if let Some(source) = call.machine.descriptor(&place.path) {
+        return code(call, language.unwrap_or(Language::Shell), &source);
+    }
     if let Some(fact) = call.machine.file(&place.path) {
         let source = fact.text.clone();
         let language = language.unwrap_or_else(|| shebang(&source, &place.path));
-        return code(call, language, &source);
+        if language != Language::Shell {
+            return code(call, language, &source);
+        }
+        let name = call.name.clone();
+        return call.machine.run_known(&place.path, |machine| machine.evaluate(&name, &source));
     }
     if call.is_foreign(&place.path) {
         return call.asks(Effect::ExecuteRemote, &place.path, "runs what this very command fetched, unread");
@@ -107,7 +114,7 @@ fn python(call: &mut Call<'_, '_>) {
     let words = call.arguments().to_vec();
     let options = PYTHON.read(&words);
     if let Some(source) = options.value("c").map(str::to_owned) {
-        return code(call, Language::Python, &source);
+        return code_with(call, Language::Python, &source, &options.operands);
     }
     if let Some(module) = options.value("m").map(str::to_owned) {
         let at =
@@ -145,10 +152,18 @@ fn script_or_input(call: &mut Call<'_, '_>, operands: &[String], language: Langu
         }
         _ => {
             if let Some(source) = call.input() {
-                code(call, language, &source);
+                code_with(call, language, &source, operands.get(1..).unwrap_or_default());
             }
         }
     }
+}
+
+/// Code that is given arguments.
+fn code_with(call: &mut Call<'_, '_>, language: Language, source: &str, arguments: &[String]) {
+    let before = call.machine.state.slot(&crate::eval::Key::Positional);
+    call.machine.state.set(crate::eval::Key::Positional, crate::eval::Slot::Positional(arguments.to_vec()));
+    code(call, language, source);
+    call.machine.state.set(crate::eval::Key::Positional, before);
 }
 
 /// `perl [-ne…] [-e code | file]`

@@ -117,7 +117,7 @@ pub(crate) fn run(call: &mut Call<'_, '_>) {
         call.print(&text::HOLE.to_string());
         return;
     }
-    if text::has_glob(&program) && !matches!(call.name.as_str(), "[" | "[[") && text::unglob(&program) != "[" {
+    if text::has_glob(base_name(&program)) && !matches!(call.name.as_str(), "[" | "[[") {
         return matched(call, &program);
     }
     match lookup(&call.name) {
@@ -152,6 +152,13 @@ fn asks_for_help(arguments: &[String]) -> bool {
         short_before = word.len() == 2 && word.starts_with('-');
     }
     false
+}
+
+/// Statements that code gives to a database.
+pub(crate) fn sql_text(call: &mut Call<'_, '_>, statements: &str) {
+    let mut words = vec!["sqlite3".to_owned(), "database".to_owned(), statements.to_owned()];
+    words.truncate(3);
+    call.run(words);
 }
 
 /// A script of the project with verbs of its own, such as `manage.py`: its name is that of a program.

@@ -59,13 +59,19 @@ fn shell(call: &mut Call<'_, '_>) {
         interpreters::run_file(call, &file, Some(interpreters::Language::Shell));
         return;
     }
-    match call.input() {
-        Some(script) => {
-            let name = call.name.clone();
-            call.machine.evaluate_apart(&name, &script, operands);
+    if options.has("n") {
+        return;
+    }
+    let input = call.input();
+    if input.is_none() && call.machine.elevated {
+        call.asks(Effect::Privilege, "root", "opens a shell with the rights of another user");
+    }
+    if let Some(script) = input {
+        if call.machine.endless_input && script.contains('&') {
+            call.machine.without_end();
         }
-        None if call.environment.iter().any(|(name, _)| name == "BASH_ENV") => {}
-        None => {}
+        let name = call.name.clone();
+        call.machine.evaluate_apart(&name, &script, operands);
     }
 }
 

@@ -264,6 +264,12 @@ fn reader(call: &mut Call<'_, '_>) {
             files.clear();
         }
     }
+    if name == "jq"
+        && call.arguments().iter().any(|word| word.starts_with('-') && word.contains('n'))
+        && let Some(literal) = call.arguments().iter().find_map(|word| serde_json::from_str::<String>(word).ok())
+    {
+        return call.print(&format!("{literal}\n"));
+    }
     if name == "yq" {
         let options = call.options(&gnu("poI", "input-format= output-format= indent= front-matter= split-exp="));
         files = options.operands.clone();
@@ -617,10 +623,15 @@ fn awk(call: &mut Call<'_, '_>) {
     if files.is_empty() {
         text = call.input().unwrap_or_else(|| HOLE.into());
     }
+    // A program that only begins prints what it says; the others change what they read.
+    let begins = programs.iter().all(|program| program.trim_start().starts_with("BEGIN")) && files.is_empty();
+    let mut printed = String::new();
     for program in &programs {
-        interpreters::code(call, interpreters::Language::Awk, program);
+        printed.push_str(&call.captured(|call| interpreters::code(call, interpreters::Language::Awk, program)));
     }
-    let printed = filtered(call, &text);
+    if !begins || printed.is_empty() {
+        printed = filtered(call, &text);
+    }
     call.print(&printed);
 }
 

@@ -131,17 +131,14 @@ fn sudo(call: &mut Call<'_, '_>) {
         }
         return;
     }
-    if is_interactive_shell(&words) {
-        call.asks(Effect::Privilege, "root", "opens a shell with all rights");
-    }
-    call.run(words);
+    elevated(call, words);
 }
 
-/// A shell that is given nothing to run but its input.
-fn is_interactive_shell(words: &[String]) -> bool {
-    let name = crate::eval::base_name(&words[0]);
-    matches!(name, "bash" | "sh" | "zsh" | "dash" | "ksh" | "fish" | "ash")
-        && words[1..].iter().all(|word| word.starts_with('-') && !word.contains('c') || word == "--login")
+/// Runs words with the rights of another user: a shell among them that waits for input is a shell with all rights.
+fn elevated(call: &mut Call<'_, '_>, words: Vec<String>) {
+    let before = std::mem::replace(&mut call.machine.elevated, true);
+    call.run(words);
+    call.machine.elevated = before;
 }
 
 /// `pkexec [--user name] program …`
@@ -150,10 +147,10 @@ fn pkexec(call: &mut Call<'_, '_>) {
     if options.asks_only() {
         return;
     }
-    if options.operands.is_empty() || is_interactive_shell(&options.operands) {
+    if options.operands.is_empty() {
         return call.asks(Effect::Privilege, "root", "opens a shell with all rights");
     }
-    call.run(options.operands);
+    elevated(call, options.operands);
 }
 
 const ENV: Grammar = leading(
@@ -326,10 +323,10 @@ fn other_user(call: &mut Call<'_, '_>) {
         let script = words.get(at + 1).cloned().unwrap_or_default();
         return call.shell(&script);
     }
-    if words.is_empty() || is_interactive_shell(&words) {
+    if words.is_empty() {
         return call.asks(Effect::Privilege, "another user", "opens a shell as another user");
     }
-    call.run(words);
+    elevated(call, words);
 }
 
 /// `chroot directory program …` and other walls: what they run is judged as if there were no wall.
@@ -495,7 +492,19 @@ fn parallel(call: &mut Call<'_, '_>) {
         items = fed.lines().map(str::to_owned).collect();
     }
     let line = shells::joined(program);
+    let plain =
+        program.len() > 1 && !program.iter().any(|word| word.contains([';', '|', '&', '$', '`', '>', '<', ' ']));
     for item in items.iter().take(16) {
+        if plain {
+            let marked = program.iter().any(|word| word.contains("{}") || word.contains("{.}"));
+            let mut words: Vec<String> =
+                program.iter().map(|word| word.replace("{}", item).replace("{.}", item)).collect();
+            if !marked {
+                words.push(item.clone());
+            }
+            call.run(words);
+            continue;
+        }
         let item = crate::eval::quoted(item);
         let script = if line.is_empty() {
             text::unglob(&item)

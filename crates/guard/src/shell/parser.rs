@@ -42,6 +42,11 @@ pub(super) fn parse_at(source: &str, depth: usize) -> Result<Script, SyntaxError
     Ok(script)
 }
 
+/// Reads a text in which parameters and substitutions are alive, as in an unquoted here-document.
+pub(crate) fn here_text(source: &str) -> Read<Word> {
+    Parser::new(source, 0).here_text()
+}
+
 struct HereDocument {
     delimiter: String,
     /// The delimiter was quoted: the text is data.
@@ -349,10 +354,12 @@ impl<'s> Parser<'s> {
             self.blanks();
             let name = self.word()?.bare().map(str::to_owned).ok_or_else(|| self.expected("a function name"))?;
             self.blanks();
+            let begin = self.at;
+            // Parentheses after the name are empty, or they are the body.
             if self.eat("(") {
                 self.blanks();
                 if !self.eat(")") {
-                    return Err(self.expected(")"));
+                    self.at = begin;
                 }
             }
             let body = self.function_body()?;

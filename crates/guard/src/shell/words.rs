@@ -57,12 +57,14 @@ impl Parser<'_> {
                     pieces.parts.push(Part::Process { writes: byte == b'>', script });
                     run = self.at;
                 }
-                b'(' if self.at > begin && matches!(self.bytes[self.at - 1], b'?' | b'*' | b'+' | b'@' | b'!') => {
-                    self.at += 1;
+                b'(' if self.at > run && matches!(self.bytes[self.at - 1], b'?' | b'*' | b'+' | b'@' | b'!') => {
+                    // An extended glob: one of its choices, or with `!` anything else.
+                    let operator = self.bytes[self.at - 1];
+                    self.at -= 1;
                     flush!();
+                    self.at += 2;
                     let inside = self.nested(|parser| parser.until(b")", false))?;
-                    pieces.parts.extend(inside.parts);
-                    pieces.bare(")");
+                    choices(&mut pieces, operator, inside);
                     run = self.at;
                 }
                 _ if is_meta(byte) => break,
@@ -326,8 +328,8 @@ impl Parser<'_> {
             self.at += 1;
             return self.inner_script("}").map(Part::Command);
         }
-        let indirect =
-            self.peek() == Some(b'!') && self.peek_at(1).is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let indirect = self.starts_with("!#}")
+            || self.peek() == Some(b'!') && self.peek_at(1).is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
         self.at += usize::from(indirect);
         let length = self.peek() == Some(b'#')
             && self.peek_at(1).is_some_and(|b| b.is_ascii_alphanumeric() || b"_@*?$!-#".contains(&b));
@@ -437,4 +439,25 @@ impl Parser<'_> {
 
 fn plain_parameter(name: String) -> Part {
     Part::Parameter(Box::new(Parameter { name, index: None, indirect: false, length: false, operation: None }))
+}
+
+/// The choices of an extended glob, as the braces that mean the same.
+fn choices(pieces: &mut Pieces, operator: u8, inside: Word) {
+    if operator == b'!' {
+        return pieces.bare("*");
+    }
+    let several = inside.parts.iter().any(|part| matches!(part, Part::Bare(text) if text.contains('|')));
+    let open = if operator == b'?' { "{," } else { "{" };
+    if several || operator == b'?' {
+        pieces.bare(open);
+    }
+    for part in inside.parts {
+        match part {
+            Part::Bare(text) => pieces.bare(&text.replace('|', ",")),
+            other => pieces.parts.push(other),
+        }
+    }
+    if several || operator == b'?' {
+        pieces.bare("}");
+    }
 }
