@@ -22,6 +22,11 @@ pub trait Environment: Send + Sync {
     /// The home directory there. Always absolute.
     fn home(&self) -> &Path;
 
+    /// Changes whenever commands would run with other variables or at another place: an approval is for one environment.
+    fn fingerprint(&self) -> String {
+        format!("{} {}", self.backend(), self.home().display())
+    }
+
     /// A private folder there for the session's own files, such as long results; gone after [`Environment::close`].
     fn scratch(&self) -> &Path;
 

@@ -13,6 +13,7 @@
 //! Start reading at [`tool`], then [`call`] and [`ports`].
 #![warn(missing_docs)]
 
+pub mod approval;
 pub mod availability;
 pub mod call;
 pub mod definition;
@@ -27,6 +28,10 @@ pub mod text;
 pub mod tool;
 pub mod touches;
 
+pub use approval::{
+    Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalReviewer, ApprovalScope, Asker, Concern,
+    Doubt, Judge, JudgeRequest, Opinion, Question, RequestEnd, Review, Verdict,
+};
 pub use availability::{Availability, Check, Surroundings};
 pub use call::{RawArguments, ToolCall};
 pub use definition::Definition;
@@ -41,8 +46,7 @@ pub use message::{Message, Usage};
 pub use name::{InvalidToolName, ToolName};
 pub use output::{Attachment, Content, StopTurn, ToolError, ToolOutput, ToolResult};
 pub use ports::{
-    Answer, Approval, ApprovalScope, Asker, Clock, Concern, Finish, Judge, JudgeRequest, Model, ModelDelta, ModelError,
-    ModelErrorKind, ModelReply, ModelRequest, Question, TodoItem, TodoStatus, Todos, Verdict,
+    Clock, Finish, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest, TodoItem, TodoStatus, Todos,
 };
 pub use spec::{Effect, ToolSpec};
 pub use text::{grouped, plural, shown_path};

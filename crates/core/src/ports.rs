@@ -2,126 +2,12 @@
 //!
 //! [`crate::Environment`] has a file of its own. A port appears here together with the code that first fills it.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::{CancellationToken, Definition, JsonMap, Message, ToolCall, ToolSpec, Touches, Usage};
+use crate::{CancellationToken, Definition, Message, ToolCall, Usage};
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
-
-// ---------------------------------------------------------------------------------------------------------- judge
-
-/// Decides whether a call may run.
-pub trait Judge: Send + Sync {
-    /// The verdict on one call. An implementation that cannot tell answers [`Verdict::Ask`], never [`Verdict::Allow`].
-    fn judge(&self, request: &JudgeRequest<'_>) -> Verdict;
-}
-
-/// What a judge looks at.
-#[derive(Debug)]
-pub struct JudgeRequest<'a> {
-    /// The tool.
-    pub spec: &'a ToolSpec,
-    /// Its arguments, after coercion and validation: exactly what will run.
-    pub arguments: &'a JsonMap,
-    /// What it would do, with every path resolved through links.
-    pub touches: &'a Touches,
-    /// Where the task began, resolved through links. The session's directory may have moved away from it since.
-    pub root: &'a Path,
-    /// The session's directory, resolved through links.
-    pub cwd: &'a Path,
-    /// Folders outside of it that belong to the session, such as the one for stored results.
-    pub own_folders: &'a [PathBuf],
-}
-
-/// What a judge says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It may run.
-    Allow,
-    /// A person has to say yes.
-    Ask(Concern),
-    /// It must not run, whoever says yes.
-    Refuse(String),
-}
-
-/// Why a person is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Concern {
-    /// What it would do, in words that follow "it", for example `runs a command`.
-    pub reason: String,
-    /// What a person may not see at once from the command or path itself, for example `outside of ~/code`.
-    pub note: Option<String>,
-    /// What "yes, for this session" would cover.
-    pub scope: ApprovalScope,
-}
-
-/// The exact thing that an approval for the session covers; two calls share an approval only if their keys are equal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApprovalScope {
-    /// Compared byte by byte; empty if nothing more than this once can be allowed.
-    pub key: Vec<u8>,
-    /// The same in words, for the prompt.
-    pub words: String,
-}
-
-// ---------------------------------------------------------------------------------------------------------- asker
-
-/// Puts a question to a person. One question is shown at a time; an implementation queues the rest.
-#[async_trait]
-pub trait Asker: Send + Sync {
-    /// Waits for the answer. Nobody there, a closed terminal or an unreadable answer is [`Answer::None`].
-    async fn ask(&self, question: Question, cancel: &CancellationToken) -> Answer;
-}
-
-/// A question to a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
-    /// May this call run?
-    Approval {
-        /// The tool's name.
-        tool: String,
-        /// Where it would run.
-        cwd: PathBuf,
-        /// The command exactly as it will run, or every path it is about, one a line.
-        subject: String,
-        /// Sentences that say what it does.
-        explain: Vec<String>,
-        /// What "for this session" would cover.
-        scope: String,
-    },
-    /// Something the model wants to know (the `clarify` tool).
-    Clarify {
-        /// The question.
-        question: String,
-        /// Proposed answers; empty for an open question.
-        choices: Vec<String>,
-    },
-}
-
-/// What the person said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// To [`Question::Approval`].
-    Approval(Approval),
-    /// To [`Question::Clarify`].
-    Text(String),
-    /// Nobody answered.
-    None,
-}
-
-/// An answer to an approval question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Approval {
-    /// Yes, this one call.
-    Once,
-    /// Yes, and the same thing again for as long as this session lives.
-    Session,
-    /// No.
-    Deny,
-}
+use serde::Serialize;
 
 // ---------------------------------------------------------------------------------------------------------- todos
 

@@ -8,6 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -144,6 +145,13 @@ impl Environment for LocalEnvironment {
 
     fn home(&self) -> &Path {
         &self.home
+    }
+
+    fn fingerprint(&self) -> String {
+        // Values may be secrets: only a number made of them leaves this place.
+        let mut hasher = DefaultHasher::new();
+        self.variables.hash(&mut hasher);
+        format!("{} {} {:x}", self.backend(), self.home.display(), hasher.finish())
     }
 
     fn scratch(&self) -> &Path {

@@ -32,5 +32,5 @@ pub use guardrails::Guardrails;
 pub use plain_judge::PlainJudge;
 pub use profile::{Profile, Stripped};
 pub use registry::{Covered, OfferRefused, Owner, OwnerKind, Registry, Snapshot};
-pub use task::Task;
+pub use task::{Approvals, Task};
 pub use toolset::{CustomToolset, Resolved, Selection, UnknownToolset, Verdict};

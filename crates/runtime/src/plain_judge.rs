@@ -36,49 +36,40 @@ fn concern(request: &JudgeRequest<'_>) -> Concern {
     let root = request.root.display();
     if let Some(command) = &request.touches.command {
         let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd);
-        return Concern {
-            reason: "runs a command".into(),
-            note: None,
-            scope: ApprovalScope {
-                key: key("command", [tool.as_str().as_bytes(), cwd.as_os_str().as_bytes(), command.as_bytes()]),
-                words: format!("exactly this command in {}", cwd.display()),
-            },
+        let scope = ApprovalScope {
+            key: key("command", [tool.as_str().as_bytes(), cwd.as_os_str().as_bytes(), command.as_bytes()]),
+            words: format!("exactly this command in {}", cwd.display()),
+            lasting: false,
         };
+        return Concern::new("runs a command", None, Some(scope));
     }
     if !request.touches.writes.is_empty() {
         let paths = Paths::of(&request.touches.writes, request);
-        return Concern {
-            reason: format!("changes {}", paths.shown),
-            note: paths.outside,
-            scope: ApprovalScope { key: key("write", paths.bytes), words: format!("any change of {}", paths.shown) },
-        };
+        let words = format!("any change of {}", paths.shown);
+        let scope = ApprovalScope { key: key("write", paths.bytes), words, lasting: false };
+        return Concern::new(format!("changes {}", paths.shown), paths.outside, Some(scope));
     }
     if !request.touches.reads.is_empty() {
         let paths = Paths::of(&request.touches.reads, request);
-        return Concern {
-            reason: format!("reads {}, outside of {root}", paths.shown),
-            note: paths.outside,
-            scope: ApprovalScope { key: key("read", paths.bytes), words: format!("reading {}", paths.shown) },
-        };
+        let words = format!("reading {}", paths.shown);
+        let scope = ApprovalScope { key: key("read", paths.bytes), words, lasting: false };
+        return Concern::new(format!("reads {}, outside of {root}", paths.shown), paths.outside, Some(scope));
     }
     // A tool that acts but does not say on what: only this very call can be allowed.
     let arguments = serde_json::Value::Object(request.arguments.clone());
-    Concern {
-        reason: format!("calls {tool}"),
-        note: None,
-        scope: ApprovalScope {
-            key: key("call", [tool.as_str().as_bytes(), arguments.to_string().as_bytes()]),
-            words: "exactly this call".into(),
-        },
-    }
+    let scope = ApprovalScope {
+        key: key("call", [tool.as_str().as_bytes(), arguments.to_string().as_bytes()]),
+        words: "exactly this call".into(),
+        lasting: false,
+    };
+    Concern::new(format!("calls {tool}"), None, Some(scope))
 }
 
 /// The parts of a scope, told apart by their lengths: paths are bytes and need not be text, and no two scopes share a key.
-fn key<'a>(kind: &'a str, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut key = Vec::new();
-    for part in std::iter::once(kind.as_bytes()).chain(parts) {
-        key.extend(part.len().to_le_bytes());
-        key.extend(part);
+fn key<'a>(kind: &'a str, parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut key = kind.to_owned();
+    for part in parts {
+        key.push_str(&format!(" {} {}", part.len(), part.escape_ascii()));
     }
     key
 }

@@ -5,8 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_core::{Asker, CancellationToken, EditReviewer, Environment, Limits, Scratch, Todos, ToolCx};
+use hermes_core::{
+    ApprovalBook, ApprovalReviewer, Asker, CancellationToken, EditReviewer, Environment, Limits, Scratch, Todos, ToolCx,
+};
 
 use crate::dispatch::Budget;
 use crate::guardrails::{self, Guardrails};
@@ -17,6 +20,30 @@ struct Invalid {
     /// Whether there are any. Changed only under the lock of `tools`.
     any: AtomicBool,
     tools: Mutex<HashSet<String>>,
+}
+
+/// How questions about calls are decided and written down.
+#[derive(Clone)]
+pub struct Approvals {
+    /// The model that looks first, in [`ApprovalMode::Smart`](crate::ApprovalMode::Smart).
+    pub reviewer: Option<Arc<dyn ApprovalReviewer>>,
+    /// Where requests and lasting approvals are written down.
+    pub book: Option<Arc<dyn ApprovalBook>>,
+    /// How long a question may wait for its answer.
+    pub expires: Duration,
+}
+
+impl Default for Approvals {
+    /// No reviewer, no book, and 60 s for an answer (spec exec §10.2).
+    fn default() -> Self {
+        Self { reviewer: None, book: None, expires: Duration::from_secs(60) }
+    }
+}
+
+impl fmt::Debug for Approvals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Approvals").field("expires", &self.expires).finish_non_exhaustive()
+    }
 }
 
 /// What the calls of one task share.
@@ -33,6 +60,8 @@ pub struct Task {
     pub budget: Budget,
     /// The brakes against repetition; `None` for a program that may repeat itself as it likes.
     pub guardrails: Option<Guardrails>,
+    /// How questions about calls are decided and written down.
+    pub approval: Approvals,
     /// The editor whose user looks at every change of a file, when one drives the task.
     pub reviewer: Option<Arc<dyn EditReviewer>>,
     /// What hooks are told the conversation is called.
@@ -40,7 +69,8 @@ pub struct Task {
     /// The session's directory when the task began.
     root: PathBuf,
     scratch: Arc<Scratch>,
-    approved: Mutex<HashSet<Vec<u8>>>,
+    approved: Mutex<HashSet<String>>,
+    requests: AtomicU64,
     result_names: Mutex<HashSet<String>>,
     turn: AtomicU64,
     repetition: Mutex<guardrails::Turn>,
@@ -58,10 +88,12 @@ impl Task {
             limits: Limits::default(),
             budget: Budget::default(),
             guardrails: None,
+            approval: Approvals::default(),
             reviewer: None,
             id: "default".into(),
             scratch: Arc::default(),
             approved: Mutex::default(),
+            requests: AtomicU64::new(0),
             result_names: Mutex::default(),
             turn: AtomicU64::new(0),
             repetition: Mutex::default(),
@@ -175,13 +207,20 @@ impl Task {
         }
     }
 
+    /// A name for a request, unlike that of any other request of this machine.
+    pub(crate) fn request_id(&self, now: SystemTime) -> String {
+        let count = self.requests.fetch_add(1, Ordering::Relaxed);
+        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        format!("{:x}-{:x}-{count}", since.as_micros(), std::process::id())
+    }
+
     /// Remembers that the person allowed exactly this for the rest of the task.
-    pub(crate) fn approve(&self, scope_key: Vec<u8>) {
+    pub(crate) fn approve(&self, scope_key: String) {
         self.approved.lock().unwrap_or_else(PoisonError::into_inner).insert(scope_key);
     }
 
     /// Whether the person allowed exactly this before.
-    pub(crate) fn is_approved(&self, scope_key: &[u8]) -> bool {
+    pub(crate) fn is_approved(&self, scope_key: &str) -> bool {
         self.approved.lock().unwrap_or_else(PoisonError::into_inner).contains(scope_key)
     }
 }

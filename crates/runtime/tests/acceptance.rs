@@ -11,10 +11,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hermes_core::{
-    Answer, Approval, ApprovalScope, Asker, CancellationToken, Checkpointer, Concern, Edit, EditReviewer, Effect,
-    ExecutionMiddleware, HookCall, HookDecision, HookFacts, HookResult, JsonMap, Judge, JudgeRequest, Next, PostHook,
-    PreHook, Question, Redactor, RequestMiddleware, StopTurn, ToolCx, ToolError, ToolOutput, ToolResult, Touches,
-    TransformHook, Verdict,
+    Answer, Approval, Asker, CancellationToken, Checkpointer, Concern, Edit, EditReviewer, Effect, ExecutionMiddleware,
+    HookCall, HookDecision, HookFacts, HookResult, JsonMap, Judge, JudgeRequest, Next, PostHook, PreHook, Question,
+    Redactor, RequestMiddleware, StopTurn, ToolCx, ToolError, ToolOutput, ToolResult, Touches, TransformHook, Verdict,
 };
 use hermes_runtime::{ApprovalMode, Guardrails, Hooks, Status};
 use hermes_testkit::FakeTool;
@@ -80,11 +79,7 @@ impl EditReviewer for Everybody {
 impl Judge for Everybody {
     fn judge(&self, request: &JudgeRequest<'_>) -> Verdict {
         self.note(&format!("judge sees {}", request.arguments["n"]));
-        Verdict::Ask(Concern {
-            reason: "writes".into(),
-            note: None,
-            scope: ApprovalScope { key: Vec::new(), words: "nothing more than this once".into() },
-        })
+        Verdict::Ask(Concern::new("writes", None, None))
     }
 }
 
@@ -156,6 +151,7 @@ impl PostHook for Everybody {
 
 fn setting(everybody: &Arc<Everybody>, tool: &Arc<FakeTool>) -> Setting {
     let hooks = Hooks {
+        approval: Vec::new(),
         middleware: vec![Arc::clone(everybody) as _],
         pre: vec![Arc::clone(everybody) as _],
         around: vec![Arc::clone(everybody) as _],

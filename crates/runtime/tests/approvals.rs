@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use hermes_core::{
-    Answer, Approval, ApprovalScope, Concern, Effect, JsonMap, Judge, JudgeRequest, Question, ToolCx, Touches, Verdict,
+    Answer, Approval, Concern, Effect, JsonMap, Judge, JudgeRequest, Question, ToolCx, Touches, Verdict,
 };
 use hermes_runtime::{ApprovalMode, CallReport, Status, Task};
 use hermes_testkit::{FakeEnvironment, FakeTool, ScriptedPerson};
@@ -56,7 +56,7 @@ struct Asked {
 
 fn only_question(person: &ScriptedPerson) -> Asked {
     let [question] = <[Question; 1]>::try_from(person.questions()).unwrap();
-    let Question::Approval { tool, cwd, subject, explain, scope } = question else {
+    let Question::Approval { tool, cwd, subject, explain, scope, .. } = question else {
         panic!("{question:?} is no approval")
     };
     Asked { tool, cwd, subject, explain, scope }
@@ -374,8 +374,7 @@ struct NeverTwice;
 
 impl Judge for NeverTwice {
     fn judge(&self, _: &JudgeRequest<'_>) -> Verdict {
-        let scope = ApprovalScope { key: Vec::new(), words: "nothing more".into() };
-        Verdict::Ask(Concern { reason: "is special".into(), note: None, scope })
+        Verdict::Ask(Concern::new("is special", None, None))
     }
 }
 

@@ -215,7 +215,7 @@ impl Asker for Slow {
 #[tokio::test(start_paused = true)]
 async fn the_time_a_person_takes_does_not_count_against_the_tool() {
     let write = Arc::new(FakeTool::new("write").effect(Effect::Write).touching(|_, _| Touches::writing("/project/a")));
-    let setting = Setting::new([&write]).asking(&Arc::new(Slow(Duration::from_secs(3600))));
+    let setting = Setting::new([&write]).asking(&Arc::new(Slow(Duration::from_secs(59))));
     let setting = setting.with_deadline(Duration::from_secs(5));
     assert_eq!(setting.call("write", json!({})).await.status, Status::Ok);
 }

@@ -9,6 +9,7 @@ use nix::sys::termios::{FlushArg, tcflush};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
+use super::answer;
 use super::screen::Screen;
 use super::text::{folded, one_line, visible, wrapped};
 use crate::world::World;
@@ -65,23 +66,29 @@ impl TerminalPerson {
             let prompt = prompt(question, self.screen.columns());
             // What was typed before the question could be read is no answer to it.
             let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
-            let typing = tokio::task::spawn_blocking(move || DefaultEditor::new()?.readline(&prompt));
-            let typed = tokio::select! {
-                typed = typing => typed,
-                () = cancel.cancelled() => return Answer::None,
-            };
-            let typed = match typed {
-                Ok(Ok(line)) => line,
-                Ok(Err(ReadlineError::Interrupted)) => {
-                    cancel.cancel();
-                    return Answer::None;
+            let typed = if matches!(question, Question::Approval { .. }) {
+                self.screen.say(&prompt);
+                tokio::select! {
+                    typed = answer::line() => typed.ok().flatten(),
+                    () = cancel.cancelled() => None,
                 }
-                _ => return Answer::None,
+            } else {
+                let typing = tokio::task::spawn_blocking(move || DefaultEditor::new()?.readline(&prompt));
+                let typed = tokio::select! {
+                    typed = typing => typed,
+                    () = cancel.cancelled() => return Answer::None,
+                };
+                if let Ok(Err(ReadlineError::Interrupted)) = typed {
+                    cancel.cancel();
+                }
+                typed.ok().and_then(Result::ok)
             };
+            let Some(typed) = typed else { return Answer::None };
             match understood(question, &typed) {
                 Some(answer) => return answer,
                 None if matches!(typed.trim(), "v" | "view") => self.screen.say(&all_of_it(&self.screen, question)),
                 None => self.screen.say(match question {
+                    Question::Approval { lasting: true, .. } => "  Please type o, s, a or d, then Enter.\n",
                     Question::Approval { .. } => "  Please type o, s or d, then Enter.\n",
                     Question::Clarify { .. } => "  Please type one of the numbers, or an answer in your own words.\n",
                 }),
@@ -108,7 +115,7 @@ impl Asker for ScriptedPerson {
 fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String {
     let columns = screen.columns();
     match question {
-        Question::Approval { tool, cwd, subject, explain, scope: _ } => {
+        Question::Approval { tool, cwd, subject, explain, .. } => {
             let place = match cwd.strip_prefix(home) {
                 Ok(rest) if rest.as_os_str().is_empty() => "~".into(),
                 Ok(rest) => format!("~/{}", rest.display()),
@@ -162,9 +169,20 @@ fn all_of_it(screen: &Screen, question: &Question) -> String {
 
 fn prompt(question: &Question, columns: usize) -> String {
     match question {
-        Question::Approval { scope, .. } => {
-            let scope = one_line(scope, columns.saturating_sub("  [o]nce  [s]ession:   [d]eny › o ".len()));
-            format!("  [o]nce  [s]ession: {scope}  [d]eny › ")
+        Question::Approval { scope, lasting, .. } => {
+            let always = if *lasting { "  [a]lways" } else { "" };
+            // What a yes for longer would cover stands on a line of its own where it is long.
+            let room = columns.saturating_sub("  [o]nce  [s]ession:   [a]lways  [d]eny › o ".len());
+            if scope.chars().count() <= room {
+                format!("  [o]nce  [s]ession: {scope}{always}  [d]eny › ")
+            } else {
+                let scope = wrapped(scope, columns, 5);
+                format!(
+                    "  For this session{} would cover: {}\n  [o]nce  [s]ession{always}  [d]eny › ",
+                    if *lasting { " or always" } else { "" },
+                    scope.trim_start()
+                )
+            }
         }
         Question::Clarify { choices, .. } if choices.is_empty() => "  › ".into(),
         Question::Clarify { .. } => "  number or your own words › ".into(),
@@ -175,9 +193,10 @@ fn prompt(question: &Question, columns: usize) -> String {
 fn understood(question: &Question, typed: &str) -> Option<Answer> {
     let typed = typed.trim();
     match question {
-        Question::Approval { .. } => match typed.to_lowercase().as_str() {
+        Question::Approval { lasting, .. } => match typed.to_lowercase().as_str() {
             "o" | "once" => Some(Answer::Approval(Approval::Once)),
             "s" | "session" => Some(Answer::Approval(Approval::Session)),
+            "a" | "always" if *lasting => Some(Answer::Approval(Approval::Always)),
             "d" | "deny" | "n" | "no" => Some(Answer::Approval(Approval::Deny)),
             _ => None,
         },
@@ -196,11 +215,14 @@ mod tests {
 
     fn approval() -> Question {
         Question::Approval {
+            id: "1".into(),
             tool: "terminal".into(),
             cwd: "/".into(),
             subject: "ls".into(),
             explain: Vec::new(),
             scope: String::new(),
+            lasting: false,
+            expires: std::time::Duration::from_secs(60),
         }
     }
 

@@ -66,10 +66,13 @@ async fn ask_all(call: &mut Call<'_>) -> bool {
                 }
             }
             Ok(HookDecision::Ask { reason, key }) => {
-                let words = if key.is_empty() { "nothing more than this once".into() } else { reason.clone() };
-                let key = if key.is_empty() { Vec::new() } else { approval_key(&facts.name, &key) };
+                let scope = (!key.is_empty()).then(|| ApprovalScope {
+                    key: approval_key(&facts.name, &key),
+                    words: reason.clone(),
+                    lasting: false,
+                });
                 let note = Some(format!("{} asks", facts.name));
-                call.asks.push(Concern { reason, note, scope: ApprovalScope { key, words } });
+                call.asks.push(Concern::new(reason, note, scope));
             }
             Err(why) => {
                 call.hook_failed(facts, &why);
@@ -83,8 +86,8 @@ async fn ask_all(call: &mut Call<'_>) -> bool {
 }
 
 /// What a hook's yes covers, told from the judge's and from every other hook's.
-fn approval_key(hook: &str, key: &str) -> Vec<u8> {
-    [&b"hook"[..], &hook.len().to_le_bytes(), hook.as_bytes(), key.as_bytes()].concat()
+fn approval_key(hook: &str, key: &str) -> String {
+    format!("hook {} {hook} {key}", hook.len())
 }
 
 /// The same after the tool: once the turn was stopped, nobody waits long for a hook.

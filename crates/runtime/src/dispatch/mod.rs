@@ -128,6 +128,8 @@ pub struct Call<'a> {
     pub(crate) asks: Vec<Concern>,
     /// The call as the brakes count it.
     pub(crate) signature: Option<Signature>,
+    /// What an approval was given for: the call must still be that when it runs.
+    pub(crate) binding: Option<String>,
     /// What it touches, through links, once somebody has looked.
     pub(crate) touches: Option<Touches>,
     /// The answer, once there is one.
@@ -246,6 +248,7 @@ impl Dispatcher {
             changes: Vec::new(),
             asks: Vec::new(),
             signature: None,
+            binding: None,
             touches: None,
             outcome: None,
             raw_error: None,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Attachment, CancellationToken, Checkpointer, ExecutionMiddleware, PostHook, PreHook, Redactor, RequestMiddleware,
-    StopTurn, ToolCall, ToolName, TransformHook,
+    ApprovalHook, Attachment, CancellationToken, Checkpointer, ExecutionMiddleware, PostHook, PreHook, Redactor,
+    RequestMiddleware, StopTurn, ToolCall, ToolName, TransformHook,
 };
 use serde::Serialize;
 
@@ -132,6 +132,8 @@ pub enum ApprovalMode {
     /// The person is asked; nobody to ask means no.
     #[default]
     Ask,
+    /// A model looks first, and the person is asked about what it does not find harmless.
+    Smart,
     /// Yes to everything that can be allowed at all.
     All,
     /// No.
@@ -163,6 +165,8 @@ pub struct Hooks {
     pub around: Vec<Arc<dyn ExecutionMiddleware>>,
     /// Rewrite results.
     pub transform: Vec<Arc<dyn TransformHook>>,
+    /// Watch questions and their answers.
+    pub approval: Vec<Arc<dyn ApprovalHook>>,
     /// Watch.
     pub post: Vec<Arc<dyn PostHook>>,
     /// Takes secrets out of results.

@@ -1,0 +1,267 @@
+//! Who decides: the judge, what a yes covers, the person, the reviewer, and the book of what was asked.
+//!
+//! A [`Judge`] lists *all* doubts about a call, and a call runs only if every one of them is covered: by an approval from
+//! before, by a reviewer, or by a person. Silence, an error and an unclear answer are never a yes.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{CancellationToken, JsonMap, ToolSpec, Touches};
+
+// ---------------------------------------------------------------------------------------------------------- judge
+
+/// Decides whether a call may run.
+pub trait Judge: Send + Sync {
+    /// The verdict on one call. An implementation that cannot tell answers [`Verdict::Ask`], never [`Verdict::Allow`].
+    fn judge(&self, request: &JudgeRequest<'_>) -> Verdict;
+}
+
+/// What a judge looks at.
+#[derive(Debug)]
+pub struct JudgeRequest<'a> {
+    /// The tool.
+    pub spec: &'a ToolSpec,
+    /// Its arguments, after coercion and validation: exactly what will run.
+    pub arguments: &'a JsonMap,
+    /// What it would do, as the tool says it: paths are absolute, links in them are not followed.
+    pub stated: &'a Touches,
+    /// The same with every path resolved through links.
+    pub touches: &'a Touches,
+    /// Where the task began, resolved through links. The session's directory may have moved away from it since.
+    pub root: &'a Path,
+    /// The session's directory, resolved through links.
+    pub cwd: &'a Path,
+    /// Folders outside of it that belong to the session, such as the one for stored results.
+    pub own_folders: &'a [PathBuf],
+}
+
+/// What a judge says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// A person has to say yes.
+    Ask(Concern),
+    /// It must not run, whoever says yes.
+    Refuse(String),
+}
+
+/// Why a person is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concern {
+    /// What it would do, in words that follow "it", for example `runs a command`.
+    pub reason: String,
+    /// What a person may not see at once from the command or path itself, for example `outside of ~/code`.
+    pub note: Option<String>,
+    /// Everything that needs a yes; never empty.
+    pub doubts: Vec<Doubt>,
+}
+
+impl Concern {
+    /// A concern with one doubt, which is its reason.
+    pub fn new(reason: impl Into<String>, note: Option<String>, scope: Option<ApprovalScope>) -> Self {
+        let reason = reason.into();
+        let doubt = Doubt { id: "1".into(), what: format!("it {reason}"), deletes: None, scope };
+        Self { reason, note, doubts: vec![doubt] }
+    }
+}
+
+/// One thing that needs a yes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// Told from the other doubts of the call by this, for example `2`.
+    pub id: String,
+    /// A sentence: what would happen to what, and why that needs somebody.
+    pub what: String,
+    /// What would be gone, so that a person can be told how much that is.
+    pub deletes: Option<PathBuf>,
+    /// What an approval for longer than once would cover; `None` if there can be none.
+    pub scope: Option<ApprovalScope>,
+}
+
+/// What an approval for longer than once covers: an effect on a class of targets by a program, never a whole family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalScope {
+    /// Two doubts share an approval only if their keys are equal.
+    pub key: String,
+    /// The same in words, for the prompt.
+    pub words: String,
+    /// It may be approved for good, not for this session alone.
+    pub lasting: bool,
+}
+
+// ---------------------------------------------------------------------------------------------------------- asker
+
+/// Puts a question to a person. One question is shown at a time; an implementation queues the rest.
+#[async_trait]
+pub trait Asker: Send + Sync {
+    /// Waits for the answer. Nobody there, a closed terminal or an unreadable answer is [`Answer::None`].
+    async fn ask(&self, question: Question, cancel: &CancellationToken) -> Answer;
+
+    /// Who answers, as it is written down.
+    fn who(&self) -> String {
+        "the user".into()
+    }
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// May this call run?
+    Approval {
+        /// The request it belongs to; an answer names it.
+        id: String,
+        /// The tool's name.
+        tool: String,
+        /// Where it would run.
+        cwd: PathBuf,
+        /// The command exactly as it will run, or every path it is about, one a line.
+        subject: String,
+        /// Sentences that say what it does.
+        explain: Vec<String>,
+        /// What "for this session" and "always" would cover.
+        scope: String,
+        /// "Always" is one of the answers.
+        lasting: bool,
+        /// After this long it is too late for an answer.
+        expires: Duration,
+    },
+    /// Something the model wants to know (the `clarify` tool).
+    Clarify {
+        /// The question.
+        question: String,
+        /// Proposed answers; empty for an open question.
+        choices: Vec<String>,
+    },
+}
+
+/// What the person said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// To [`Question::Approval`].
+    Approval(Approval),
+    /// To [`Question::Clarify`].
+    Text(String),
+    /// Nobody answered.
+    None,
+}
+
+/// An answer to an approval question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// Yes, this one call.
+    Once,
+    /// Yes, and the same thing again for as long as this session lives.
+    Session,
+    /// Yes, and the same thing again for good.
+    Always,
+    /// No.
+    Deny,
+}
+
+// ------------------------------------------------------------------------------------------------------- reviewer
+
+/// A model that looks at doubts before a person does (smart approval). It is never shown what must not run at all.
+#[async_trait]
+pub trait ApprovalReviewer: Send + Sync {
+    /// One opinion for each doubt, by its id. A missing or unclear one counts as [`Opinion::Unclear`]; so does an error.
+    async fn review(&self, review: &Review<'_>, cancel: &CancellationToken) -> Result<Vec<(String, Opinion)>, String>;
+}
+
+/// What a reviewer looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Review<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// Where it would run.
+    pub cwd: &'a Path,
+    /// Everything that would run, unchanged.
+    pub subject: &'a str,
+    /// What is doubtful about it.
+    pub doubts: &'a [Doubt],
+}
+
+/// What a reviewer thinks of one doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opinion {
+    /// Harmless here.
+    Approve,
+    /// A person should not allow it lightly.
+    Deny,
+    /// A person decides.
+    Unclear,
+}
+
+// ---------------------------------------------------------------------------------------------------------- book
+
+/// The book of approvals: what was asked and how it ended, and what is approved for good.
+///
+/// A request is written down before anybody sees it and has exactly one end.
+pub trait ApprovalBook: Send + Sync {
+    /// Whether this scope is approved for good, as of now.
+    fn covers(&self, key: &str) -> bool;
+
+    /// Writes a request down. On an error nobody is asked and the call is refused.
+    fn open(&self, request: &ApprovalRequest) -> Result<(), String>;
+
+    /// Writes down how a request ended. An error means that it has ended already or cannot be stored: the call is refused.
+    fn close(&self, id: &str, end: RequestEnd, by: &str) -> Result<(), String>;
+
+    /// Approves a scope for good.
+    fn grant(&self, scope: &ApprovalScope) -> Result<(), String>;
+}
+
+/// A request for approval, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalRequest {
+    /// Names it everywhere.
+    pub id: String,
+    /// The conversation it belongs to.
+    pub task: String,
+    /// The tool.
+    pub tool: String,
+    /// What would run.
+    pub subject: String,
+    /// Where.
+    pub cwd: PathBuf,
+    /// SHA-256 over tool, arguments, directory and environment: an answer is for exactly this.
+    pub digest: String,
+    /// The doubts, each a sentence.
+    pub doubts: Vec<String>,
+    /// What "for this session" and "always" would cover.
+    pub scopes: Vec<String>,
+    /// When it was made.
+    pub opened: SystemTime,
+    /// When it is too late.
+    pub expires: SystemTime,
+}
+
+/// The end of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestEnd {
+    /// Yes, this once.
+    ApprovedOnce,
+    /// Yes, for this session.
+    ApprovedSession,
+    /// Yes, for good.
+    ApprovedAlways,
+    /// No.
+    Denied,
+    /// Nobody answered in time, or nobody was there.
+    Expired,
+    /// The turn was stopped, or what was asked about changed.
+    Cancelled,
+}
+
+/// Watches approvals; nothing it does or fails to do changes a decision.
+pub trait ApprovalHook: Send + Sync {
+    /// A request is about to be shown.
+    fn asked(&self, request: &ApprovalRequest);
+    /// It has ended.
+    fn ended(&self, request: &ApprovalRequest, end: RequestEnd);
+}

@@ -1,0 +1,135 @@
+//! Step: the judge looks at what the call would do, and where it says so, a person decides.
+//!
+//! Paths are resolved through links here, once, immediately before the call runs: a judgement made earlier in the turn
+//! could be about a different directory. A path that cannot be resolved asks.
+
+mod binding;
+mod facts;
+mod request;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use hermes_core::{Concern, Environment, JudgeRequest, ToolError, Touches, Verdict};
+
+pub(super) use self::binding::digest;
+use super::{Call, Phase, Status, Step, stopped_before_it_began};
+use crate::task::Task;
+
+#[derive(Debug)]
+pub(super) struct Approve;
+
+#[async_trait]
+impl Step for Approve {
+    fn phase(&self) -> Phase {
+        Phase::Before
+    }
+
+    fn ends_by_itself(&self) -> bool {
+        true
+    }
+
+    async fn apply(&self, call: &mut Call<'_>) {
+        judge_and_ask(call).await;
+        if let Some((board, index)) = call.place {
+            board.decided(index);
+        }
+    }
+}
+
+async fn judge_and_ask(call: &mut Call<'_>) {
+    let Some(entry) = call.entry else { return };
+    let spec = entry.tool.spec();
+    let task = call.scope.task;
+    let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+    let mut facts = Vec::new();
+    let judged = |touches: &Touches, root: &Path, cwd: &Path, own_folders: &[PathBuf]| {
+        let arguments = &call.arguments;
+        call.judge.judge(&JudgeRequest { spec, arguments, stated: &stated, touches, root, cwd, own_folders })
+    };
+    let verdict = if stated == Touches::nothing() {
+        // There is no path to follow, so nobody has to wait for the disk.
+        let verdict = judged(&stated, task.root(), &task.environment.cwd(), &[]);
+        call.touches = Some(stated.clone());
+        verdict
+    } else {
+        match resolved(task, &stated).await {
+            Ok((touches, root, cwd, scratch)) => {
+                facts = facts::where_links_lead(&stated, &touches);
+                facts.extend(facts::what_is_there(task, &touches.writes).await);
+                let verdict = judged(&touches, &root, &cwd, &[scratch]);
+                call.touches = Some(touches);
+                verdict
+            }
+            Err(why) => Verdict::Ask(Concern::new(
+                format!("touches a path that cannot be resolved: {why}"),
+                Some(format!("this path cannot be resolved: {why}")),
+                None,
+            )),
+        }
+    };
+    let verdict = with_hooks(verdict, std::mem::take(&mut call.asks));
+    let refusal = match verdict {
+        Verdict::Allow => None,
+        Verdict::Refuse(why) => Some(format!("{why}; nothing was run, and no approval can change that")),
+        Verdict::Ask(concern) => {
+            let began = Instant::now();
+            if let Some((board, index)) = call.place {
+                tokio::select! {
+                    biased;
+                    () = call.no_more.cancelled() => {}
+                    () = board.turn_to_ask(index) => {}
+                }
+            }
+            let refusal =
+                if call.no_more.is_cancelled() { None } else { request::decide(call, &stated, facts, concern).await };
+            call.waited += began.elapsed();
+            if call.no_more.is_cancelled() {
+                return call.refuse(Status::NotStarted, stopped_before_it_began());
+            }
+            refusal
+        }
+    };
+    if let Some(why) = refusal {
+        let error = ToolError::tell(format!("{} was not run: {why}", spec.name)).with("status", "refused");
+        call.refuse(Status::Refused, error);
+    }
+}
+
+/// A hook that wants a person to decide makes a question of a yes; to a question of the judge it adds its own doubts.
+fn with_hooks(verdict: Verdict, asks: Vec<Concern>) -> Verdict {
+    asks.into_iter().fold(verdict, |verdict, ask| match verdict {
+        Verdict::Allow => Verdict::Ask(ask),
+        Verdict::Refuse(why) => Verdict::Refuse(why),
+        Verdict::Ask(concern) => {
+            let mut doubts = concern.doubts;
+            for mut doubt in ask.doubts {
+                doubt.id = (doubts.len() + 1).to_string();
+                doubts.push(doubt);
+            }
+            Verdict::Ask(Concern {
+                reason: format!("{}, and {}", concern.reason, ask.reason),
+                note: [concern.note, ask.note].into_iter().flatten().reduce(|all, note| format!("{all}; {note}")),
+                doubts,
+            })
+        }
+    })
+}
+
+/// What is touched, where the task began, where the session is, and the session's own folder: all through links.
+pub(super) async fn resolved(task: &Task, stated: &Touches) -> Result<(Touches, PathBuf, PathBuf, PathBuf), String> {
+    let environment = &*task.environment;
+    let mut touches = stated.clone();
+    for path in touches.reads.iter_mut().chain(&mut touches.writes).chain(&mut touches.runs_in) {
+        *path = real(environment, path).await?;
+    }
+    let root = real(environment, task.root()).await?;
+    let cwd = real(environment, &environment.cwd()).await?;
+    let scratch = real(environment, environment.scratch()).await?;
+    Ok((touches, root, cwd, scratch))
+}
+
+async fn real(environment: &dyn Environment, path: &Path) -> Result<PathBuf, String> {
+    environment.real_path(path).await.map_err(|error| error.to_string())
+}
