@@ -66,6 +66,32 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Delete,
+        Self::Overwrite,
+        Self::Truncate,
+        Self::Permission,
+        Self::Privilege,
+        Self::Power,
+        Self::ProcessKill,
+        Self::Exhaustion,
+        Self::Disk,
+        Self::SecretRead,
+        Self::NetworkSend,
+        Self::NetworkReceive,
+        Self::ExecuteRemote,
+        Self::CannotTell,
+        Self::Persistence,
+        Self::History,
+        Self::Database,
+        Self::CloudResource,
+        Self::Service,
+        Self::Package,
+        Self::VersionControl,
+        Self::Account,
+    ];
+
     /// The effect in words that follow "it".
     pub fn in_words(self) -> &'static str {
         match self {

@@ -4,9 +4,11 @@ mod code;
 mod escapes;
 mod eval;
 mod finding;
+mod guard;
 pub mod injection;
 pub mod paths;
 mod place;
+pub mod policy;
 mod programs;
 pub mod redact;
 mod sensitive;
@@ -16,6 +18,7 @@ pub mod url_policy;
 mod world;
 
 pub use finding::{Effect, Finding, TargetClass, Verdict};
+pub use guard::Guard;
 pub use world::{World, no_links};
 
 /// What a command would do and how that is judged.
@@ -27,9 +30,21 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
 }
 
+impl Judgement {
+    fn of(findings: Vec<Finding>) -> Self {
+        let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or_default();
+        Self { verdict, findings }
+    }
+}
+
 /// Judges a command that bash would run.
 pub fn judge(command: &str, world: &World) -> Judgement {
-    let findings = eval::findings(command, world);
-    let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or_default();
-    Judgement { verdict, findings }
+    Judgement::of(eval::findings(command, world, None))
+}
+
+/// The same, with the simple commands that would run, wrappers taken off and words resolved: what rules are about.
+pub fn judge_parts(command: &str, world: &World) -> (Judgement, Vec<String>) {
+    let mut commands = Vec::new();
+    let findings = eval::findings(command, world, Some(&mut commands));
+    (Judgement::of(findings), commands)
 }

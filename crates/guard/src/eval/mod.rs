@@ -114,6 +114,8 @@ pub(crate) struct Machine<'w> {
     descriptors: HashMap<u32, Rc<RefCell<Feed>>>,
     /// Variables that stand for others.
     references: HashMap<String, String>,
+    /// The simple commands that would run, if somebody wants to know.
+    pub(crate) commands: Option<Vec<String>>,
     /// Commands run with the rights of another user.
     pub(crate) elevated: bool,
     /// The declaration builtin that runs now came with assignments.
@@ -148,6 +150,7 @@ impl<'w> Machine<'w> {
             traps: Vec::new(),
             descriptors: HashMap::new(),
             references: HashMap::new(),
+            commands: None,
             elevated: false,
             declared: false,
             endless_input: false,
@@ -386,16 +389,21 @@ fn worst_of(value: &Value) -> Option<String> {
     }
 }
 
-/// What a script would do, in the order of the text. The second answer says why it cannot be read at all.
-pub(crate) fn findings(source: &str, world: &World) -> Vec<Finding> {
+/// What a script would do, in the order of the text; a script that cannot be read is a finding as well. `commands`
+/// receives the simple commands that would run.
+pub(crate) fn findings(source: &str, world: &World, commands: Option<&mut Vec<String>>) -> Vec<Finding> {
     let source = text::clean(source);
     let mut machine = Machine::new(world, source.len());
+    machine.commands = commands.is_some().then(Vec::new);
     match shell::parse(&source) {
         Ok(script) => {
             machine.script(&script);
             machine.exit_traps();
         }
         Err(error) => machine.cannot_tell("shell", &source, &format!("cannot be read as a shell script: {error}")),
+    }
+    if let Some(commands) = commands {
+        *commands = machine.commands.unwrap_or_default();
     }
     machine.findings
 }

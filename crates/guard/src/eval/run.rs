@@ -15,6 +15,9 @@ use crate::text::{self, HOLE, REMOTE};
 /// How many items of a loop are followed one by one.
 const MOST_UNROLLED: usize = 16;
 
+/// How many simple commands of one line are held against rules.
+const MOST_COMMANDS: usize = 400;
+
 /// Where a command's output goes.
 enum Sink {
     /// Wherever the command's own shell prints.
@@ -461,10 +464,23 @@ impl Machine<'_> {
         self.calls += 1;
         let last = arguments.last().cloned();
         let mut call = Call::new(self, arguments, environment);
+        if call.machine.commands.is_some() {
+            let shown = call.shown();
+            call.machine.note_command(shown);
+        }
         programs::run(&mut call);
         self.calls -= 1;
         if let Some(last) = last {
             self.last_argument = last;
+        }
+    }
+
+    fn note_command(&mut self, shown: String) {
+        if let Some(commands) = &mut self.commands
+            && !commands.contains(&shown)
+            && commands.len() < MOST_COMMANDS
+        {
+            commands.push(shown);
         }
     }
 

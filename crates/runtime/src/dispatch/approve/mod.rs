@@ -46,7 +46,17 @@ async fn judge_and_ask(call: &mut Call<'_>) {
     let mut facts = Vec::new();
     let judged = |touches: &Touches, root: &Path, cwd: &Path, own_folders: &[PathBuf]| {
         let arguments = &call.arguments;
-        call.judge.judge(&JudgeRequest { spec, arguments, stated: &stated, touches, root, cwd, own_folders })
+        let shares_our_files = task.environment.shares_our_files();
+        call.judge.judge(&JudgeRequest {
+            spec,
+            arguments,
+            stated: &stated,
+            touches,
+            root,
+            cwd,
+            shares_our_files,
+            own_folders,
+        })
     };
     let verdict = if stated == Touches::nothing() {
         // There is no path to follow, so nobody has to wait for the disk.

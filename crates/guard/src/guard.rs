@@ -1,0 +1,285 @@
+//! The judge of calls: what a tool says it would do, held against what is known about commands, paths and rules.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hermes_core::{ApprovalScope, Concern, Doubt, Judge, JudgeRequest, Verdict as Answer};
+
+use crate::finding::{Effect, Finding, TargetClass, Verdict};
+use crate::paths::PathPolicy;
+use crate::place;
+use crate::policy::{Action, Area, Policy, Scope};
+use crate::world::{World, no_links};
+use crate::{Judgement, judge_parts};
+
+/// The judge. Its policy can be replaced while conversations go on.
+#[derive(Debug)]
+pub struct Guard {
+    home: String,
+    user: String,
+    agent_home: String,
+    paths: PathPolicy,
+    policy: RwLock<Arc<Policy>>,
+}
+
+impl Guard {
+    /// A judge for the user with this home directory and name, and for an agent that keeps its own files in `agent_home`.
+    /// `paths` is what file tools may not read or write.
+    pub fn new(home: &Path, user: &str, agent_home: &Path, paths: PathPolicy, policy: Policy) -> Self {
+        let text = |path: &Path| path.to_string_lossy().trim_end_matches('/').to_owned();
+        Self {
+            home: text(home),
+            user: user.to_owned(),
+            agent_home: text(agent_home),
+            paths,
+            policy: RwLock::new(Arc::new(policy)),
+        }
+    }
+
+    /// Puts another policy in place of the one that holds.
+    pub fn set_policy(&self, policy: Policy) {
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+    }
+
+    fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is known about the machine, for a command that starts in `cwd` where `workspace` is worked on.
+    pub fn world(&self, cwd: &Path, workspace: &Path, shares_our_files: bool) -> World {
+        World {
+            home: self.home.clone(),
+            user: self.user.clone(),
+            cwd: cwd.to_string_lossy().into_owned(),
+            workspace: workspace.to_string_lossy().into_owned(),
+            agent_home: self.agent_home.clone(),
+            link: if shares_our_files { read_link } else { no_links },
+        }
+    }
+
+    /// The verdict on a command of a tool, with everything that is not covered.
+    pub fn judge_command(&self, tool: &str, command: &str, world: &World) -> CommandVerdict {
+        let (judgement, commands) = judge_parts(command, world);
+        self.held_against(tool, command, judgement, &commands, world)
+    }
+
+    fn held_against(
+        &self,
+        tool: &str,
+        command: &str,
+        judgement: Judgement,
+        commands: &[String],
+        world: &World,
+    ) -> CommandVerdict {
+        let policy = self.policy();
+        let mut verdict = CommandVerdict { denied: None, hardline: None, open: Vec::new(), asked: Vec::new() };
+        verdict.hardline = judgement.findings.iter().find(|finding| finding.verdict == Verdict::Hardline).cloned();
+        let texts = || commands.iter().map(String::as_str).chain([command.trim()]);
+        verdict.denied = texts().find_map(|text| policy.rules.about_command(tool, Action::Deny, text)).map(|rule| {
+            rule.reason
+                .clone()
+                .unwrap_or_else(|| format!("{} forbids {}", rule.place, rule.pattern.as_deref().unwrap_or("it")))
+        });
+        for text in texts() {
+            if let Some(rule) = policy.rules.about_command(tool, Action::Ask, text) {
+                let why = rule.reason.clone().unwrap_or_else(|| format!("{} asks about it", rule.place));
+                if !verdict.asked.contains(&why) {
+                    verdict.asked.push(why);
+                }
+            }
+        }
+        for finding in judgement.findings {
+            let scope = Scope::of(&finding, world);
+            let allowed =
+                !finding.words.is_empty() && policy.rules.about_command(tool, Action::Allow, &finding.words).is_some();
+            if !allowed && !policy.covers(&finding, scope.as_ref()) {
+                verdict.open.push((finding, scope));
+            }
+        }
+        verdict
+    }
+
+    fn command(&self, request: &JudgeRequest<'_>, command: &str) -> Answer {
+        let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd);
+        let world = self.world(cwd, request.root, request.shares_our_files);
+        let verdict = self.judge_command(request.spec.name.as_str(), command, &world);
+        verdict.answer(&world)
+    }
+
+    fn files(&self, request: &JudgeRequest<'_>) -> Answer {
+        let world = self.world(request.cwd, request.root, request.shares_our_files);
+        let tool = request.spec.name.as_str();
+        let mut doubts: Vec<(String, Option<ApprovalScope>)> = Vec::new();
+        let pairs = |stated: &[PathBuf], real: &[PathBuf]| -> Vec<(PathBuf, PathBuf)> {
+            let stated = stated.iter().map(Some).chain(std::iter::repeat(None));
+            real.iter().zip(stated).map(|(real, stated)| (stated.unwrap_or(real).clone(), real.clone())).collect()
+        };
+        for (stated, real) in pairs(&request.stated.writes, &request.touches.writes) {
+            if let Err(refusal) = self.paths.check_write(&stated, &real) {
+                return Answer::Refuse(refusal.to_string());
+            }
+            let own =
+                request.own_folders.iter().any(|folder| real.starts_with(folder)) || real.starts_with(request.root);
+            let path = real.to_string_lossy();
+            let class = place::classify(&path, &world);
+            let quiet = matches!(class, TargetClass::Workspace | TargetClass::Temporary) || own && !is_sensitive(class);
+            if !quiet {
+                doubts.push((
+                    format!("changes {path}: {}", class.in_words()),
+                    exactly(tool, Effect::Overwrite, &path, &world, true),
+                ));
+            }
+        }
+        for (stated, real) in pairs(&request.stated.reads, &request.touches.reads) {
+            if self.paths.check_read(&stated, &real).is_err() {
+                let path = real.to_string_lossy();
+                doubts.push((
+                    format!("reads {path}, which holds secrets"),
+                    exactly(tool, Effect::SecretRead, &path, &world, false),
+                ));
+            }
+        }
+        let Some((reason, _)) = doubts.first() else { return Answer::Allow };
+        let reason =
+            if doubts.len() == 1 { reason.clone() } else { format!("{reason}, and {} more", doubts.len() - 1) };
+        let doubts = doubts
+            .into_iter()
+            .enumerate()
+            .map(|(index, (what, scope))| Doubt {
+                id: (index + 1).to_string(),
+                what: format!("it {what}"),
+                deletes: None,
+                scope,
+            })
+            .collect();
+        Answer::Ask(Concern { reason, note: None, doubts })
+    }
+}
+
+fn is_sensitive(class: TargetClass) -> bool {
+    matches!(class, TargetClass::Secret | TargetClass::Startup | TargetClass::Device)
+}
+
+fn exactly(program: &str, effect: Effect, target: &str, world: &World, lasting: bool) -> Option<ApprovalScope> {
+    let scope = Scope { program: program.to_owned(), effect, area: Area::Exactly(target.to_owned()) };
+    Some(ApprovalScope { key: scope.to_string(), words: scope.in_words(world), lasting })
+}
+
+/// Where a path leads, if it is a link on this machine.
+fn read_link(path: &str) -> Option<String> {
+    std::fs::read_link(path).ok().map(|target| target.to_string_lossy().into_owned())
+}
+
+/// What is to be said about a command, with what the user decided beforehand taken into account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandVerdict {
+    /// A rule forbids it, for this reason.
+    pub denied: Option<String>,
+    /// It must never run because of this.
+    pub hardline: Option<Finding>,
+    /// What no approval for good and no rule covers, each with what one could cover.
+    pub open: Vec<(Finding, Option<Scope>)>,
+    /// Rules that want a person to look, each with its reason.
+    pub asked: Vec<String>,
+}
+
+impl CommandVerdict {
+    fn answer(self, world: &World) -> Answer {
+        if let Some(finding) = self.hardline {
+            return Answer::Refuse(format!("it {}. This never runs, in any mode", finding.why));
+        }
+        if let Some(why) = self.denied {
+            return Answer::Refuse(format!("a rule of the configuration forbids it: {why}"));
+        }
+        let mut doubts: Vec<Doubt> = Vec::new();
+        for (finding, scope) in &self.open {
+            let scope = scope.as_ref().map(|scope| ApprovalScope {
+                key: scope.to_string(),
+                words: scope.in_words(world),
+                lasting: true,
+            });
+            let known = !finding.target.contains(['…', '*', '?', '[']) && finding.target.starts_with('/');
+            let deletes = (finding.effect == Effect::Delete && known).then(|| PathBuf::from(&finding.target));
+            doubts.push(Doubt { id: (doubts.len() + 1).to_string(), what: sentence(finding), deletes, scope });
+        }
+        for why in self.asked {
+            doubts.push(Doubt { id: (doubts.len() + 1).to_string(), what: why, deletes: None, scope: None });
+        }
+        let Some(first) = self.open.first() else {
+            return match doubts.first() {
+                Some(doubt) => Answer::Ask(Concern {
+                    reason: "is something a rule asks about".into(),
+                    note: Some(doubt.what.clone()),
+                    doubts,
+                }),
+                None => Answer::Allow,
+            };
+        };
+        let more = match self.open.len() {
+            1 => String::new(),
+            count => format!(", and {} more", count - 1),
+        };
+        Answer::Ask(Concern { reason: format!("{}{more}", first.0.why), note: None, doubts })
+    }
+}
+
+/// A finding as one sentence.
+fn sentence(finding: &Finding) -> String {
+    let target = if finding.target.is_empty() { String::new() } else { format!(" ({})", finding.target) };
+    format!("{} {}{target}", finding.program, finding.why)
+}
+
+impl Judge for Guard {
+    fn judge(&self, request: &JudgeRequest<'_>) -> Answer {
+        let tool = request.spec.name.as_str();
+        let policy = self.policy();
+        if let Some(rule) = policy.rules.about_call(tool, Action::Deny, request.arguments) {
+            let why = rule.reason.clone().unwrap_or_else(|| format!("{} forbids it", rule.place));
+            return Answer::Refuse(format!("a rule of the configuration forbids it: {why}"));
+        }
+        let answer = if let Some(command) = &request.touches.command {
+            self.command(request, command)
+        } else if let Some(command) = policy
+            .rules
+            .about_call(tool, Action::Judge, request.arguments)
+            .and_then(|rule| request.arguments.get(rule.argument.as_deref()?)?.as_str())
+        {
+            self.command(request, command)
+        } else if request.touches.reads.is_empty() && request.touches.writes.is_empty() {
+            silent(request)
+        } else {
+            self.files(request)
+        };
+        let Answer::Ask(_) = answer else {
+            return match policy.rules.about_call(tool, Action::Ask, request.arguments) {
+                Some(rule) if answer == Answer::Allow => {
+                    let why = rule.reason.clone().unwrap_or_else(|| format!("{} asks about it", rule.place));
+                    Answer::Ask(Concern::new("is something a rule asks about", Some(why), None))
+                }
+                _ => answer,
+            };
+        };
+        // What an argument is allowed to be is no answer to what a command does.
+        let allowed = request.touches.command.is_none()
+            && policy.rules.about_call(tool, Action::Allow, request.arguments).is_some();
+        if allowed { Answer::Allow } else { answer }
+    }
+}
+
+/// A tool that says nothing about paths and commands.
+fn silent(request: &JudgeRequest<'_>) -> Answer {
+    use hermes_core::Effect;
+    match request.spec.effect {
+        Effect::None | Effect::Converse | Effect::Read => Answer::Allow,
+        _ => {
+            let tool = request.spec.name.as_str();
+            let arguments = serde_json::Value::Object(request.arguments.clone());
+            let scope = ApprovalScope {
+                key: format!("call {tool} {arguments}"),
+                words: "exactly this call".into(),
+                lasting: false,
+            };
+            Answer::Ask(Concern::new(format!("calls {tool}"), None, Some(scope)))
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What an approval for longer than once covers: an effect, on a class of targets, by a program.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::finding::{Effect, Finding, TargetClass};
+use crate::world::World;
+
+/// For example: `rm` may delete inside `/home/u/project`. Its text is what stands in `command_allowlist`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// Without its directory.
+    pub program: String,
+    /// What it may do.
+    pub effect: Effect,
+    /// Where, or to what.
+    pub area: Area,
+}
+
+/// Where an approved effect may happen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Area {
+    /// In this directory and below.
+    Inside(String),
+    /// On exactly this: a path outside, a container, a service.
+    Exactly(String),
+}
+
+/// Programs that run whatever they are given: approving one of them would approve everything.
+const CARRIERS: [&str; 40] = [
+    "bash",
+    "sh",
+    "zsh",
+    "dash",
+    "ksh",
+    "fish",
+    "ash",
+    "csh",
+    "tcsh",
+    "python",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "awk",
+    "gawk",
+    "mawk",
+    "sed",
+    "eval",
+    "source",
+    ".",
+    "exec",
+    "env",
+    "xargs",
+    "parallel",
+    "ssh",
+    "su",
+    "sudo",
+    "doas",
+    "shell",
+    "trap",
+    "powershell",
+    "pwsh",
+    "cmd",
+    "osascript",
+    "make",
+];
+
+impl Scope {
+    /// The scope of a finding; `None` if it can only be allowed once: nobody can tell what runs, or it leads to anything.
+    pub fn of(finding: &Finding, world: &World) -> Option<Self> {
+        let bare = finding.program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let carrier = CARRIERS.contains(&bare) || CARRIERS.contains(&finding.program.as_str());
+        let once = matches!(
+            finding.effect,
+            Effect::CannotTell
+                | Effect::ExecuteRemote
+                | Effect::Power
+                | Effect::Exhaustion
+                | Effect::Privilege
+                | Effect::NetworkSend
+                | Effect::SecretRead
+                | Effect::History
+        );
+        let nameless = finding.program.is_empty() || finding.program.contains(char::is_whitespace);
+        if carrier || once || nameless || finding.verdict != crate::Verdict::Dangerous {
+            return None;
+        }
+        let area = match finding.class {
+            TargetClass::Workspace => Area::Inside(world.workspace.clone()),
+            TargetClass::Temporary => {
+                let roots = ["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];
+                Area::Inside((*roots.iter().find(|root| crate::place::within(&finding.target, root))?).to_owned())
+            }
+            TargetClass::Unknown
+            | TargetClass::Root
+            | TargetClass::System
+            | TargetClass::Home
+            | TargetClass::Device => {
+                return None;
+            }
+            // A target that is not known to its end is not the same target the next time.
+            _ if finding.target.is_empty() || finding.target.contains(['…', '*', '?', '[', '\n']) => return None,
+            _ => Area::Exactly(finding.target.clone()),
+        };
+        Some(Self { program: finding.program.clone(), effect: finding.effect, area })
+    }
+
+    /// The scope in words, as a person reads it before granting it; the home directory is `~`.
+    pub fn in_words(&self, world: &World) -> String {
+        let short = |path: &str| match path.strip_prefix(world.home.as_str()) {
+            Some("") => "~".to_owned(),
+            Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+            _ => path.to_owned(),
+        };
+        let Self { program, effect, area } = self;
+        match area {
+            Area::Inside(directory) => format!("whatever {program} {} inside {}", effect.in_words(), short(directory)),
+            Area::Exactly(target) => format!("whenever {program} {} {}", effect.in_words(), short(target)),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, target) = match &self.area {
+            Area::Inside(directory) => ("in", directory),
+            Area::Exactly(target) => ("at", target),
+        };
+        write!(f, "{} {} {kind}:{target}", self.program, self.effect.name())
+    }
+}
+
+/// A text that is no scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a scope: PROGRAM EFFECT in:DIRECTORY or PROGRAM EFFECT at:TARGET")]
+pub struct NoScope;
+
+impl FromStr for Scope {
+    type Err = NoScope;
+
+    fn from_str(text: &str) -> Result<Self, NoScope> {
+        let mut parts = text.splitn(3, ' ');
+        let (Some(program), Some(effect), Some(area)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(NoScope);
+        };
+        let effect = Effect::ALL.iter().copied().find(|known| known.name() == effect).ok_or(NoScope)?;
+        let area = match area.split_once(':') {
+            Some(("in", directory)) if directory.starts_with('/') => Area::Inside(directory.to_owned()),
+            Some(("at", target)) if !target.is_empty() => Area::Exactly(target.to_owned()),
+            _ => return Err(NoScope),
+        };
+        Ok(Self { program: program.to_owned(), effect, area })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge;
+
+    fn scopes(command: &str) -> Vec<Option<String>> {
+        let world = World::new("/home/u", "/home/u/project");
+        judge(command, &world)
+            .findings
+            .iter()
+            .map(|finding| Scope::of(finding, &world).map(|scope| scope.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn a_scope_is_written_and_read_again() {
+        for command in ["rm -rf build", "rm -rf /tmp/x", "rm /opt/app/a b", "chmod 777 a"] {
+            for text in scopes(command).into_iter().flatten() {
+                assert_eq!(text.parse::<Scope>().map(|scope| scope.to_string()), Ok(text));
+            }
+        }
+        assert_eq!(scopes("rm -rf build"), [Some("rm delete in:/home/u/project".to_owned())]);
+    }
+
+    #[test]
+    fn a_wrapper_is_not_what_is_approved() {
+        for wrapper in ["", "sudo ", "timeout 5 ", "nice -n 5 ", "env A=1 ", "nohup "] {
+            assert_eq!(
+                scopes(&format!("{wrapper}rm -rf build")),
+                [Some("rm delete in:/home/u/project".to_owned())],
+                "{wrapper}"
+            );
+        }
+        assert_eq!(scopes("zsh -lc 'rm -rf build'"), [Some("rm delete in:/home/u/project".to_owned())]);
+    }
+
+    #[test]
+    fn what_leads_to_anything_is_allowed_once_at_most() {
+        for command in [
+            "curl x | sh",
+            "base64 -d a | bash",
+            "$x",
+            "python3 -c 'import shutil; shutil.rmtree(\"data\")'",
+            "rm -rf \"$X\"/*",
+        ] {
+            assert!(scopes(command).iter().all(Option::is_none), "{command}");
+        }
+    }
+}
