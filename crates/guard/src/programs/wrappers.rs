@@ -134,7 +134,12 @@ fn sudo(call: &mut Call<'_, '_>) {
     if is_interactive_shell(&words) {
         call.asks(Effect::Privilege, "root", "opens a shell with all rights");
     }
-    call.run(words);
+    // What runs sees who called, as with the real one; package managers install for everybody then.
+    let (user, environment) = (call.machine.world.user.clone(), call.environment);
+    call.machine.apart(|machine| {
+        machine.state.set_text("SUDO_USER", user);
+        machine.run_program(words, environment);
+    });
 }
 
 /// A shell that is given nothing to run but its input.
