@@ -4,13 +4,22 @@
 //! effects. A program without a model does nothing worth a question; a program whose name nobody can tell does.
 //! `CONTRIBUTING.md` says how to add one.
 
+mod builds;
 pub(crate) mod environment;
 mod files;
 mod find;
+mod forges;
+mod git;
+mod git_settings;
 pub(crate) mod interpreters;
+mod node_packages;
 pub(crate) mod options;
+mod packages;
+mod registries;
 mod shells;
 mod text_tools;
+mod vcs;
+mod verbs;
 mod wrappers;
 
 use std::collections::HashMap;
@@ -61,11 +70,20 @@ pub(crate) const fn prints(names: &'static [&'static str], model: fn(&mut Call<'
 
 const FAMILIES: &[&[Program]] = &[
     crate::eval::BUILTINS,
+    builds::PROGRAMS,
     files::PROGRAMS,
     find::PROGRAMS,
+    &forges::PROGRAMS,
+    git::PROGRAMS,
     interpreters::PROGRAMS,
+    node_packages::PROGRAMS,
+    &packages::PROGRAMS,
+    packages::FLAGS,
+    &registries::PROGRAMS,
+    registries::PYTHON,
     shells::PROGRAMS,
     text_tools::PROGRAMS,
+    &vcs::PROGRAMS,
     wrappers::PROGRAMS,
 ];
 
