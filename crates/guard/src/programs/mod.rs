@@ -4,12 +4,22 @@
 //! effects. A program without a model does nothing worth a question; a program whose name nobody can tell does.
 //! `CONTRIBUTING.md` says how to add one.
 
+mod archives;
 pub(crate) mod environment;
+mod fetch;
 mod files;
 mod find;
 pub(crate) mod interpreters;
+mod key_value;
+mod keys;
+mod migrations;
+mod network;
 pub(crate) mod options;
+mod remote;
 mod shells;
+mod sql;
+mod sql_filter;
+mod stores;
 mod text_tools;
 mod wrappers;
 
@@ -61,10 +71,17 @@ pub(crate) const fn prints(names: &'static [&'static str], model: fn(&mut Call<'
 
 const FAMILIES: &[&[Program]] = &[
     crate::eval::BUILTINS,
+    archives::PROGRAMS,
+    fetch::PROGRAMS,
     files::PROGRAMS,
     find::PROGRAMS,
     interpreters::PROGRAMS,
+    key_value::PROGRAMS,
+    keys::PROGRAMS,
+    migrations::PROGRAMS,
+    remote::PROGRAMS,
     shells::PROGRAMS,
+    stores::PROGRAMS,
     text_tools::PROGRAMS,
     wrappers::PROGRAMS,
 ];
