@@ -325,6 +325,17 @@ impl<'m, 'w> Call<'m, 'w> {
         self.machine.fed()
     }
 
+    /// What [`Self::input`] would answer; it stays there for whoever reads it.
+    pub(crate) fn peek_input(&self) -> Option<String> {
+        let feed = self.machine.stdin.borrow();
+        feed.text.as_ref().and_then(|text| text.get(feed.at..)).map(str::to_owned)
+    }
+
+    /// The words of the command that made the input, where a pipe brings it.
+    pub(crate) fn input_by(&self) -> String {
+        self.machine.stdin.borrow().by.clone()
+    }
+
     pub(crate) fn print(&mut self, printed: &str) {
         self.machine.print(printed);
     }

@@ -250,7 +250,7 @@ impl Machine<'_> {
             // What `tee` would pass on is what it reads itself.
             let fed = self.stdin.borrow_mut().rest().unwrap_or_else(|| HOLE.to_string());
             let feed = Feed::of(fed.clone());
-            *self.stdin.borrow_mut() = Feed { text: Some(fed), at: 0 };
+            *self.stdin.borrow_mut() = Feed { text: Some(fed), ..Feed::default() };
             let outer = std::mem::replace(&mut self.stdin, feed);
             self.apart(|machine| machine.script(script));
             self.stdin = outer;

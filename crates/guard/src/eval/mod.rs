@@ -45,11 +45,13 @@ pub(crate) struct Feed {
     /// `None`: nothing is fed, the command reads whatever the agent's shell would.
     pub(crate) text: Option<String>,
     pub(crate) at: usize,
+    /// The command that made the text, where a pipe brings it and its words are plain.
+    pub(crate) by: String,
 }
 
 impl Feed {
     pub(crate) fn of(text: impl Into<String>) -> Rc<RefCell<Self>> {
-        Rc::new(RefCell::new(Self { text: Some(text.into()), at: 0 }))
+        Rc::new(RefCell::new(Self { text: Some(text.into()), at: 0, by: String::new() }))
     }
 
     /// What is left of it.

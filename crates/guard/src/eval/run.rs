@@ -74,6 +74,7 @@ impl Machine<'_> {
             for stage in first {
                 let output = machine.captured(|machine| machine.apart(|machine| machine.command(stage)));
                 machine.stdin = Feed::of(output);
+                machine.stdin.borrow_mut().by = plain_words(stage);
             }
             machine.apart(|machine| machine.command(last));
         });
@@ -645,6 +646,13 @@ impl Machine<'_> {
     pub(super) fn exit_traps(&mut self) {
         self.run_traps(0);
     }
+}
+
+/// The words of a simple command that need no expansion.
+fn plain_words(command: &Command) -> String {
+    let Command::Simple(simple) = command else { return String::new() };
+    let words: Vec<&str> = simple.words.iter().filter_map(Word::bare).collect();
+    words.join(" ")
 }
 
 /// A text as one word of a script.

@@ -4,19 +4,29 @@
 //! effects. A program without a model does nothing worth a question; a program whose name nobody can tell does.
 //! `CONTRIBUTING.md` says how to add one.
 
+mod archives;
 mod builds;
 pub(crate) mod environment;
+mod fetch;
 mod files;
 mod find;
 mod forges;
 mod git;
 mod git_settings;
 pub(crate) mod interpreters;
+mod key_value;
+mod keys;
+mod migrations;
+mod network;
 mod node_packages;
 pub(crate) mod options;
 mod packages;
 mod registries;
+mod remote;
 mod shells;
+mod sql;
+mod sql_filter;
+mod stores;
 mod text_tools;
 mod vcs;
 mod verbs;
@@ -70,18 +80,25 @@ pub(crate) const fn prints(names: &'static [&'static str], model: fn(&mut Call<'
 
 const FAMILIES: &[&[Program]] = &[
     crate::eval::BUILTINS,
+    archives::PROGRAMS,
     builds::PROGRAMS,
+    fetch::PROGRAMS,
     files::PROGRAMS,
     find::PROGRAMS,
     &forges::PROGRAMS,
     git::PROGRAMS,
     interpreters::PROGRAMS,
-    node_packages::PROGRAMS,
     &packages::PROGRAMS,
-    packages::FLAGS,
     &registries::PROGRAMS,
+    key_value::PROGRAMS,
+    keys::PROGRAMS,
+    migrations::PROGRAMS,
+    node_packages::PROGRAMS,
+    packages::FLAGS,
     registries::PYTHON,
+    remote::PROGRAMS,
     shells::PROGRAMS,
+    stores::PROGRAMS,
     text_tools::PROGRAMS,
     &vcs::PROGRAMS,
     wrappers::PROGRAMS,
