@@ -62,6 +62,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         verb: ToolsetsVerb,
     },
+    /// What is asked about, what is approved for good, and who said yes to what.
+    Approvals {
+        #[command(subcommand)]
+        verb: ApprovalsVerb,
+    },
     /// The configuration.
     Config {
         #[command(subcommand)]
@@ -92,8 +97,9 @@ pub(crate) struct AgentArgs {
     /// Toolsets that are off; this wins over everything else.
     #[arg(long, value_name = "C", value_delimiter = ',')]
     pub(crate) disable: Option<Vec<String>>,
-    /// What happens to calls that change something: you are asked (ask), they pass (all), or they are refused (none).
-    #[arg(long, value_name = "ask|all|none", hide_possible_values = true)]
+    /// What happens to dangerous calls: you are asked (ask), a model looks first (smart), they pass (all), or they are
+    /// refused (none). approvals.mode says it otherwise.
+    #[arg(long, value_name = "ask|smart|all|none", hide_possible_values = true)]
     pub(crate) approve: Option<Approve>,
     /// Where the session starts; the current directory if left out.
     #[arg(long, value_name = "DIR")]
@@ -138,6 +144,7 @@ impl RunArgs {
 pub(crate) enum Approve {
     #[default]
     Ask,
+    Smart,
     All,
     None,
 }
@@ -146,6 +153,7 @@ impl From<Approve> for ApprovalMode {
     fn from(approve: Approve) -> Self {
         match approve {
             Approve::Ask => Self::Ask,
+            Approve::Smart => Self::Smart,
             Approve::All => Self::All,
             Approve::None => Self::None,
         }
@@ -192,9 +200,10 @@ pub(crate) struct CallArgs {
     /// Where the session starts; the current directory if left out.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// What happens to calls that change something: you are asked (ask), they pass (all), or they are refused (none).
-    #[arg(long, value_name = "ask|all|none", hide_possible_values = true, default_value = "ask")]
-    pub(crate) approve: Approve,
+    /// What happens to dangerous calls: you are asked (ask), a model looks first (smart), they pass (all), or they are
+    /// refused (none). approvals.mode says it otherwise.
+    #[arg(long, value_name = "ask|smart|all|none", hide_possible_values = true)]
+    pub(crate) approve: Option<Approve>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -305,6 +314,64 @@ pub(crate) enum ToolsetsVerb {
         /// Say of every tool why it is in or out.
         #[arg(long)]
         why: bool,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsVerb {
+    /// Judge a command without running it. Exit code 0 safe, 3 dangerous, 4 it can never run.
+    #[command(
+        after_help = "Examples:\n  hermes approvals check \"rm -rf build && make\"\n  hermes approvals check 'cd / && rm -rf *' --json\n  echo '{\"cmd\": \"git push --force\"}' | hermes approvals check --jsonl"
+    )]
+    Check {
+        /// The command, as bash would get it.
+        #[arg(required_unless_present = "jsonl", conflicts_with = "jsonl")]
+        command: Option<String>,
+        /// Where it would run; the current directory if left out. This is also the workspace.
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<PathBuf>,
+        /// Read {"cmd": …, "cwd": …} lines and answer each with its verdict and findings.
+        #[arg(long)]
+        jsonl: bool,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// List what is approved for good and which rules there are.
+    #[command(after_help = "Example:\n  hermes approvals list")]
+    List {
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Approve for good what a command does: each effect on its class of targets by its program.
+    #[command(
+        after_help = "Examples:\n  hermes approvals allow 'rm -rf build'\n  hermes approvals allow 'rm delete in:/home/me/project'"
+    )]
+    Allow {
+        /// A command, or an entry as `list` shows it.
+        what: String,
+        /// Where the command would run; the current directory if left out.
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<PathBuf>,
+    },
+    /// Take back what is approved for good.
+    #[command(
+        after_help = "Examples:\n  hermes approvals revoke 2\n  hermes approvals revoke 'rm delete in:/home/me/project'"
+    )]
+    Revoke {
+        /// The number that `list` shows, or the entry itself.
+        what: String,
+    },
+    /// Check the rules of the configuration against their examples.
+    #[command(after_help = "Example:\n  hermes approvals test")]
+    Test,
+    /// Show what was asked, who answered what, when and why.
+    #[command(after_help = "Examples:\n  hermes approvals log\n  hermes approvals log --last 3 --json")]
+    Log {
+        /// Only the newest ones.
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        last: usize,
         #[command(flatten)]
         json: JsonArg,
     },

@@ -4,6 +4,7 @@
 //! dispatcher; each command has a file in [`commands`]; [`terminal`] is everything a person sees. [`words`] is the one
 //! place where an error becomes a sentence and an exit code.
 
+mod approvals;
 mod args;
 mod commands;
 mod config;
@@ -65,6 +66,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
     }
     match cli.command {
         Some(Command::Config { verb }) => commands::config::run(&world, verb),
+        Some(Command::Approvals { verb }) => commands::approvals::run(&world, verb),
         Some(Command::Completions { shell }) => commands::completions::run(shell),
         Some(Command::Run(args)) => with_runtime(commands::run::run(&world, args.with(cli.agent))),
         Some(Command::Tour) => with_runtime(commands::tour::run(&world)),

@@ -92,6 +92,21 @@ pub(crate) async fn choose(world: &World, config: &Config, flag: Option<&str>) -
     Err(none_found(&keys))
 }
 
+/// The model that reviews: the one that the configuration names for it, else the model of the conversation.
+pub(crate) async fn reviewer(world: &World, config: &Config, chosen: &Chosen) -> Result<Arc<dyn Model>, Failure> {
+    let name = config.text("auxiliary.approval.model");
+    let Some(base_url) = config.text("auxiliary.approval.base_url") else {
+        return match name {
+            Some(name) => Ok(choose(world, config, Some(&name)).await?.model),
+            None => Ok(Arc::clone(&chosen.model)),
+        };
+    };
+    let key = config.secret("auxiliary.approval.api_key");
+    let name = name.unwrap_or_else(|| chosen.model.name().to_owned());
+    let label = format!("{name} at {base_url}");
+    Ok(connected(config, &base_url, key.as_ref(), name, &label)?.model)
+}
+
 fn scripted(world: &World, config: &Config, file: &str) -> Result<Chosen, Failure> {
     let path = world.cwd.join(file);
     let text = std::fs::read_to_string(&path)

@@ -5,18 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use hermes_agent::{Agent, Setup, TodoList, project_file, system_prompt};
+use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
+use hermes_guard::Guard;
+use hermes_guard::redact::Secrets;
 use hermes_runtime::{
-    ApprovalMode, Budget, Checks, Definitions, Dispatcher, PlainJudge, Profile, Registry, Selection, Task,
+    ApprovalMode, Approvals, Budget, Checks, Definitions, Dispatcher, Hooks, Profile, Registry, Selection, Task,
     UnknownToolset, Verdict, Wanted, toolset,
 };
 
-use crate::args::AgentArgs;
+use crate::approvals;
+use crate::args::{AgentArgs, Approve};
 use crate::config::Config;
 use crate::env_file::Machine;
-use crate::models::Chosen;
+use crate::models::{self, Chosen};
 use crate::words::Failure;
 use crate::workspace;
 use crate::world::{SystemClock, World};
@@ -43,8 +46,36 @@ pub(crate) fn define_toolsets(config: &Config, registry: &Registry) -> Result<()
 }
 
 /// What takes calls.
-pub(crate) fn dispatcher(registry: &Arc<Registry>) -> Dispatcher {
-    Dispatcher::new(Arc::clone(registry), Arc::new(PlainJudge))
+pub(crate) fn dispatcher(world: &World, config: &Config, registry: &Arc<Registry>, guard: &Arc<Guard>) -> Judged {
+    let secrets = Arc::new(approvals::secrets(world, config));
+    let hooks = Hooks { redactor: Some(Arc::clone(&secrets) as _), ..Hooks::default() };
+    let dispatcher = Dispatcher::new(Arc::clone(registry), Arc::clone(guard) as _).with_hooks(hooks);
+    Judged { dispatcher, secrets }
+}
+
+/// What takes calls, and what it hides.
+pub(crate) struct Judged {
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) secrets: Arc<Secrets>,
+}
+
+/// What happens to dangerous calls: what the command line says, else the configuration.
+pub(crate) fn approve(config: &Config, said: Option<Approve>) -> ApprovalMode {
+    match (said, config.text("approvals.mode").as_deref()) {
+        (Some(said), _) => said.into(),
+        (None, Some("off")) => ApprovalMode::All,
+        (None, Some("smart")) => ApprovalMode::Smart,
+        (None, _) => ApprovalMode::Ask,
+    }
+}
+
+/// How a task's questions are written down, and how long they wait.
+pub(crate) fn task_approvals(world: &World, config: &Config, secrets: &Arc<Secrets>) -> Approvals {
+    Approvals {
+        reviewer: None,
+        book: Some(Arc::new(approvals::Book::new(world, Arc::clone(secrets)))),
+        expires: Duration::from_secs(config.whole("approvals.timeout")),
+    }
 }
 
 /// Which tools are in sight: what the command line says, else what is stored for the surface, else `toolsets` of the
@@ -144,10 +175,19 @@ pub(crate) async fn agent(
     chosen: &Chosen,
     asker: Option<Arc<dyn Asker>>,
     definitions: Arc<Definitions>,
+    guard: &Arc<Guard>,
 ) -> Result<Agent, Failure> {
     let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
     let mut task = task(world, config, args.cwd.as_deref())?;
     task.asker = asker;
+    let judged = dispatcher(world, config, definitions.registry(), guard);
+    let mode = approve(config, args.approve);
+    task.approval = task_approvals(world, config, &judged.secrets);
+    if mode == ApprovalMode::Smart {
+        let reviewer = models::reviewer(world, config, chosen).await?;
+        task.approval.reviewer =
+            Some(Arc::new(ModelReviewer::new(reviewer, config.seconds("auxiliary.approval.timeout"))));
+    }
     let environment = Arc::clone(&task.environment);
     let cwd = environment.cwd();
     let project = project_file::find(&*environment, &cwd).await;
@@ -160,11 +200,11 @@ pub(crate) async fn agent(
     });
     let agent = Agent::new(Setup {
         model: Arc::clone(&chosen.model),
-        dispatcher: Arc::new(dispatcher(definitions.registry())),
+        dispatcher: Arc::new(judged.dispatcher),
         task: task.with_guardrails(config.guardrails()).with_budget(Budget::for_context(config.context_length())),
         definitions,
         wanted,
-        approve: ApprovalMode::from(args.approve.unwrap_or_default()),
+        approve: mode,
         max_requests: args
             .max_turns
             .unwrap_or_else(|| u32::try_from(config.whole("agent.max_turns")).unwrap_or(u32::MAX)),
@@ -200,6 +240,7 @@ pub(crate) fn tools_in_words(
 /// The configuration of a conversation that is running: what changes in the file counts from the next turn on.
 pub(crate) struct Follow {
     definitions: Arc<Definitions>,
+    guard: Arc<Guard>,
     /// What was good the last time.
     config: Config,
     /// What the file looked like when it was read last.
@@ -212,7 +253,8 @@ impl Follow {
     pub(crate) fn new(world: &World) -> Result<Self, Failure> {
         let seen = Self::look(world);
         let config = Config::load_and_warn(world)?;
-        Ok(Self { definitions: definitions(world, &config)?, config, seen, version: 0 })
+        let guard = approvals::guard(world, &config)?;
+        Ok(Self { definitions: definitions(world, &config)?, guard, config, seen, version: 0 })
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -221,6 +263,11 @@ impl Follow {
 
     pub(crate) fn definitions(&self) -> &Arc<Definitions> {
         &self.definitions
+    }
+
+    /// The judge, whose policy follows the file as well.
+    pub(crate) fn guard(&self) -> &Arc<Guard> {
+        &self.guard
     }
 
     fn look(world: &World) -> Option<(SystemTime, u64)> {
@@ -245,6 +292,7 @@ impl Follow {
         self.seen = now;
         self.version += 1;
         let config = Config::load(world)?;
+        let policy = approvals::policy(&config)?;
         self.definitions.checks().forget();
         let before: BTreeSet<String> = agent.tools().map(str::to_owned).collect();
         let registry = self.definitions.registry();
@@ -257,6 +305,7 @@ impl Follow {
             return Err(failure);
         }
         self.config = config;
+        self.guard.set_policy(policy);
         let after: BTreeSet<String> = agent.tools().map(str::to_owned).collect();
         let mut said: Vec<String> = after.difference(&before).map(|name| format!("+{name}")).collect();
         said.extend(before.difference(&after).map(|name| format!("−{name}")));

@@ -18,6 +18,8 @@ pub(crate) enum Exit {
     Usage,
     /// Done in part: the budget was spent, an approval was refused.
     Partial,
+    /// It can never be done, whoever says yes.
+    Never,
     /// Stopped by the person.
     Interrupted,
 }
@@ -29,6 +31,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Partial => 3,
+            Exit::Never => 4,
             Exit::Interrupted => 130,
         })
     }

@@ -49,6 +49,21 @@ impl World {
         self.variables.get(name.as_ref() as &std::ffi::OsStr)?.to_str().filter(|value| !value.trim().is_empty())
     }
 
+    /// The name of the person, as far as the environment says it.
+    pub(crate) fn user_name(&self) -> String {
+        let name = self.variable("USER").or_else(|| self.variable("LOGNAME")).map(str::to_owned);
+        let of_home = || self.user_home.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.or_else(of_home).unwrap_or_default()
+    }
+
+    /// The variables whose names say that they hold secrets.
+    pub(crate) fn secret_variables(&self) -> impl Iterator<Item = (String, secrecy::SecretString)> {
+        self.variables.iter().filter_map(|(name, value)| {
+            let (name, value) = (name.to_str()?, value.to_str()?);
+            hermes_guard::is_secret_name(name).then(|| (name.to_owned(), secrecy::SecretString::from(value.to_owned())))
+        })
+    }
+
     /// All variables, for the one place that builds a child's environment.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
         self.variables.iter().map(|(name, value)| (name.clone(), value.clone()))

@@ -17,8 +17,9 @@ mod text;
 pub mod url_policy;
 mod world;
 
+pub use eval::is_secret_name;
 pub use finding::{Effect, Finding, TargetClass, Verdict};
-pub use guard::Guard;
+pub use guard::{CommandVerdict, Guard};
 pub use world::{World, no_links};
 
 /// What a command would do and how that is judged.

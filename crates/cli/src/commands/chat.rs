@@ -38,7 +38,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     let tools = session::tools_in_words(world, follow.config(), &args, follow.definitions())?;
     let new_agent = async |follow: &Follow| {
         let (asker, definitions) = (Some(Arc::clone(&asker)), Arc::clone(follow.definitions()));
-        session::agent(world, follow.config(), &args, &chosen, asker, definitions).await
+        session::agent(world, follow.config(), &args, &chosen, asker, definitions, follow.guard()).await
     };
     let mut agent = new_agent(&follow).await?;
     let mut prompt = Prompt::new(world)?;
@@ -52,7 +52,13 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
         match args.approve {
             Some(Approve::All) => " · everything runs without asking",
             Some(Approve::None) => " · everything that would need a yes is refused",
-            Some(Approve::Ask) | None => "",
+            Some(Approve::Smart) => " · a model looks at what is dangerous first",
+            Some(Approve::Ask) => "",
+            None => match follow.config().text("approvals.mode").as_deref() {
+                Some("off") => " · everything runs without asking (approvals.mode)",
+                Some("smart") => " · a model looks at what is dangerous first",
+                _ => "",
+            },
         }
     ));
     for note in agent.notes() {

@@ -119,8 +119,8 @@ fn given(key: &Key, typed: &str) -> Value {
             Err(_) => typed.split(',').map(str::trim).filter(|item| !item.is_empty()).collect(),
         },
         Kind::Number => typed.parse::<f64>().map_or_else(|_| json!(typed), |number| json!(number)),
-        // The last two are not set here.
-        Kind::Flag | Kind::Whole(..) | Kind::Lists | Kind::Toolsets => {
+        // The last three are not set here.
+        Kind::Flag | Kind::Whole(..) | Kind::Lists | Kind::Rules | Kind::Toolsets => {
             serde_json::from_str(typed).unwrap_or_else(|_| json!(typed))
         }
     }

@@ -118,10 +118,35 @@ fn configuration(world: &World) -> (Config, Vec<Finding>) {
                 let says = if path.exists() { shown } else { format!("{shown} is not there; defaults hold") };
                 findings.push(finding(Mark::Fine, says));
             }
+            findings.extend(approvals(world, &config));
             (config, findings)
         }
         Err(failure) => (Config::default(), vec![finding(Mark::Error, failure.message)]),
     }
+}
+
+/// Rules that cannot be read, and approvals that cover more than somebody may have meant.
+fn approvals(world: &World, config: &Config) -> Vec<Finding> {
+    let finding = |mark, says| Finding { mark, what: "approvals", says };
+    let mut findings = Vec::new();
+    if let Err(failure) = crate::approvals::policy(config) {
+        findings.push(finding(Mark::Error, failure.message));
+    }
+    if config.text("approvals.mode").as_deref() == Some("off") {
+        findings.push(finding(Mark::Warning, "approvals.mode is off: dangerous calls run without a question".into()));
+    }
+    for entry in config.list("command_allowlist").iter().filter(|entry| hermes_guard::policy::is_broad(entry)) {
+        let says = format!(
+            "command_allowlist has \"{}\", which covers any program and any target; hermes approvals allow COMMAND is narrower",
+            visible(entry)
+        );
+        findings.push(finding(Mark::Warning, says));
+    }
+    let book = crate::approvals::log_path(world);
+    if let Err(error) = crate::approvals::read_log(&book) {
+        findings.push(finding(Mark::Error, format!("{}: {error}", world.shown(&book))));
+    }
+    findings
 }
 
 async fn model(world: &World, config: &Config, config_is_broken: bool) -> Finding {

@@ -40,7 +40,8 @@ async fn one_task(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let asker = person(world, &chosen, &screen, watched);
     let nobody_to_ask = asker.is_none();
     let definitions = session::definitions(world, &config)?;
-    let mut agent = session::agent(world, &config, &args.agent, &chosen, asker, definitions).await?;
+    let guard = crate::approvals::guard(world, &config)?;
+    let mut agent = session::agent(world, &config, &args.agent, &chosen, asker, definitions, &guard).await?;
     for note in agent.notes() {
         out::error(&format!("hermes: {}", visible(note)));
     }

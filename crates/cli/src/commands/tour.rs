@@ -38,7 +38,8 @@ pub(crate) async fn run(world: &World) -> Result<Exit, Failure> {
     };
     let args = AgentArgs { cwd: Some(scratch.path().to_path_buf()), ..AgentArgs::default() };
     let definitions = session::definitions(world, &config)?;
-    let mut agent = session::agent(world, &config, &args, &chosen, Some(asker), definitions).await?;
+    let guard = crate::approvals::guard(world, &config)?;
+    let mut agent = session::agent(world, &config, &args, &chosen, Some(asker), definitions, &guard).await?;
     let answering = if with_terminal { "you answer its questions" } else { "its questions are answered by the script" };
     screen.say(&format!(
         "A tour of Hermes {}\n\nThe model in this tour is scripted: what it says was written beforehand, and\n\

@@ -37,6 +37,8 @@ pub(crate) enum Kind {
     List,
     /// A list of texts for each name.
     Lists,
+    /// Rules about calls; what is in them is checked by those who know rules.
+    Rules,
     /// Toolsets by name: what each is for, its tools, what it includes.
     Toolsets,
 }
@@ -53,6 +55,30 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("agent.disabled_toolsets", Kind::List, "[]", "toolsets that are off, whatever else is said"),
     key("agent.max_turns", Kind::Whole(1, 1_000_000), "90", "requests that one turn may make"),
+    key("approvals.deny", Kind::List, "[]", "commands that never run: a pattern each, for example git push *"),
+    key(
+        "approvals.mode",
+        Kind::OneOf(&["manual", "off", "smart"]),
+        "\"manual\"",
+        "manual asks about what is dangerous, smart lets a model look first, off asks nothing; what never runs never runs",
+    ),
+    key(
+        "approvals.rules",
+        Kind::Rules,
+        "[]",
+        "rules: {tool, argument, pattern, action: allow|ask|deny|judge, examples}",
+    ),
+    key("approvals.timeout", Kind::Whole(1, 3600), "60", "seconds after which a question counts as not answered"),
+    key("auxiliary.approval.api_key", Kind::Secret, "\"\"", "key for auxiliary.approval.base_url"),
+    key("auxiliary.approval.base_url", Kind::Address, "\"\"", "endpoint of the reviewer; the model's own if empty"),
+    key(
+        "auxiliary.approval.model",
+        Kind::Text,
+        "\"\"",
+        "model that reviews in approvals.mode smart; the model's own if empty",
+    ),
+    key("auxiliary.approval.timeout", Kind::Whole(1, 600), "30", "seconds the reviewer may take"),
+    key("command_allowlist", Kind::List, "[]", "what is approved for good (hermes approvals list)"),
     key("custom_toolsets", Kind::Toolsets, "{}", "toolsets of your own: NAME: {description, tools, includes}"),
     key("model.api_key", Kind::Secret, "\"\"", "key for model.base_url; ${NAME} takes it from the environment"),
     key(
@@ -161,11 +187,10 @@ const ACCEPTED: &[&str] = &[
     "agent.task_completion_guidance",
     "agent.tool_use_enforcement",
     "agent.verify_on_stop",
-    "approvals",
+    "approvals.cron_mode",
     "auxiliary",
     "browser",
     "checkpoints",
-    "command_allowlist",
     "compression",
     "credential_pool_strategies",
     "cron",
@@ -258,12 +283,14 @@ pub(crate) fn standing(path: &str) -> Standing {
     if find(path).is_some() {
         return Standing::Ours;
     }
-    if ACCEPTED.contains(&path) {
-        return Standing::Accepted;
-    }
     let below = |known: &str| known.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
     if KEYS.iter().any(|key| below(key.path)) {
         return Standing::Section;
+    }
+    // A section of which only a part is read is accepted in its other parts.
+    let within = |known: &str| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    if ACCEPTED.iter().any(|known| within(known)) {
+        return Standing::Accepted;
     }
     Standing::Unknown(nearest(path))
 }
@@ -293,6 +320,10 @@ impl Key {
                 Value::Null => return Ok(json!("")),
                 _ => "a text".to_owned(),
             },
+            // The original writes `true` for "ask me".
+            Kind::OneOf(options) if *value == Value::Bool(true) && options.contains(&"manual") => {
+                return Ok(json!("manual"));
+            }
             Kind::OneOf(options) => match value {
                 Value::String(text) if options.contains(&text.as_str()) => return Ok(value.clone()),
                 Value::Null => return Ok(self.default_value()),
@@ -343,6 +374,11 @@ impl Key {
                     }
                 },
                 _ => "keys with lists of names, for example cli: [hermes-cli, -web]".to_owned(),
+            },
+            Kind::Rules => match value {
+                Value::Null => return Ok(json!([])),
+                Value::Array(_) => return Ok(value.clone()),
+                _ => "a list of rules".to_owned(),
             },
             Kind::Toolsets => match value {
                 Value::Null => return Ok(json!({})),

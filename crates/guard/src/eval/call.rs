@@ -4,7 +4,7 @@
 //! here, once. Only where the kind of target does not matter does a model say [`Call::asks`] or [`Call::never`] itself.
 
 use super::Machine;
-pub(crate) use super::expand::looks_secret as is_secret_name;
+pub use super::expand::looks_secret as is_secret_name;
 use crate::finding::{Effect, Finding, TargetClass, Verdict};
 use crate::place::{self, Place};
 use crate::programs::options::{Grammar, Options};

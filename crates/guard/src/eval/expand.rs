@@ -532,7 +532,7 @@ impl Machine<'_> {
 }
 
 /// Whether a variable's name says that it holds a secret.
-pub(crate) fn looks_secret(name: &str) -> bool {
+pub fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY", "API_KEY", "APIKEY", "PGPASS"]
         .iter()

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::args::CallArgs;
 use crate::config::Config;
-use crate::session;
+use crate::session::{self, Judged};
 use crate::terminal::events::millis;
 use crate::terminal::out;
 use crate::terminal::person::TerminalPerson;
@@ -32,18 +32,20 @@ pub(super) struct Single {
 pub(super) async fn call(
     world: &World,
     config: &Config,
-    dispatcher: &Dispatcher,
+    judged: &Judged,
     visible: &BTreeSet<ToolName>,
     single: Single,
 ) -> Result<Exit, Failure> {
     let Single { name, arguments, args, as_json } = single;
     let mut task = session::task(world, config, args.cwd.as_deref())?;
+    task.approval = session::task_approvals(world, config, &judged.secrets);
+    let mode = session::approve(config, args.approve);
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
         task.asker = Some(TerminalPerson::new(screen, world));
     }
     let cancel = Signals::listen().begin();
-    let report = made(dispatcher, &task, visible, args.approve.into(), &cancel, name, arguments).await;
+    let report = made(&judged.dispatcher, &task, visible, mode, &cancel, name, arguments).await;
     task.environment.close().await;
     if as_json {
         out::pretty(&in_json(&report))?;
@@ -86,7 +88,7 @@ fn in_json(report: &CallReport) -> serde_json::Value {
 pub(super) async fn exec(
     world: &World,
     config: &Config,
-    dispatcher: &Dispatcher,
+    judged: &Judged,
     visible: &BTreeSet<ToolName>,
     args: &CallArgs,
 ) -> Result<Exit, Failure> {
@@ -102,10 +104,12 @@ pub(super) async fn exec(
             }
         };
         if !tasks.contains_key(&request.task) {
-            tasks.insert(request.task.clone(), session::task(world, config, args.cwd.as_deref())?);
+            let mut task = session::task(world, config, args.cwd.as_deref())?;
+            task.approval = session::task_approvals(world, config, &judged.secrets);
+            tasks.insert(request.task.clone(), task);
         }
         let task = &tasks[&request.task];
-        Ok(request.answer(dispatcher, task, visible, args.approve.into(), &cancel).await)
+        Ok(request.answer(&judged.dispatcher, task, visible, session::approve(config, args.approve), &cancel).await)
     })
     .await;
     // Whatever ended the conversation, nothing that it started goes on.

@@ -50,15 +50,21 @@ pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) 
         ToolsVerb::Enable(args) => change::switch(world, &definitions, &args, true),
         ToolsVerb::Disable(args) => change::switch(world, &definitions, &args, false),
         ToolsVerb::Call { name, arguments, call: args, json } => {
-            let (all, dispatcher) = (everything(&snapshot), session::dispatcher(definitions.registry()));
+            let (all, judged) = (everything(&snapshot), judged(world, &config, &definitions)?);
             let single = call::Single { name, arguments, args, as_json: json.json };
-            call::call(world, &config, &dispatcher, &all, single).await
+            call::call(world, &config, &judged, &all, single).await
         }
         ToolsVerb::Exec { call } => {
-            let (all, dispatcher) = (everything(&snapshot), session::dispatcher(definitions.registry()));
-            call::exec(world, &config, &dispatcher, &all, &call).await
+            let (all, judged) = (everything(&snapshot), judged(world, &config, &definitions)?);
+            call::exec(world, &config, &judged, &all, &call).await
         }
     }
+}
+
+/// What takes calls that no agent makes.
+fn judged(world: &World, config: &Config, definitions: &Definitions) -> Result<session::Judged, Failure> {
+    let guard = crate::approvals::guard(world, config)?;
+    Ok(session::dispatcher(world, config, definitions.registry(), &guard))
 }
 
 /// What is on, and for whom.

@@ -1,0 +1,332 @@
+//! `hermes approvals check|list|allow|revoke|test|log`.
+
+use std::io::{BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use hermes_core::{RequestEnd, plural};
+use hermes_guard::policy::{Action, Rule, Scope, is_broad};
+use hermes_guard::{Finding, Judgement, Verdict, World as Place, judge};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::approvals::{self, Entry};
+use crate::args::ApprovalsVerb;
+use crate::config::Config;
+use crate::terminal::out;
+use crate::terminal::text::{one_line, padded, visible, wrapped};
+use crate::words::{Exit, Failure};
+use crate::world::World;
+
+pub(crate) fn run(world: &World, verb: ApprovalsVerb) -> Result<Exit, Failure> {
+    match verb {
+        ApprovalsVerb::Check { command: Some(command), cwd, json, .. } => {
+            check(world, &command, cwd.as_deref(), json.json)
+        }
+        ApprovalsVerb::Check { cwd, .. } => check_lines(world, cwd.as_deref()),
+        ApprovalsVerb::List { json } => list(world, json.json),
+        ApprovalsVerb::Allow { what, cwd } => allow(world, &what, cwd.as_deref()),
+        ApprovalsVerb::Revoke { what } => revoke(world, &what),
+        ApprovalsVerb::Test => test(world),
+        ApprovalsVerb::Log { last, json } => log(world, last, json.json),
+    }
+}
+
+/// What is known about this machine, for a command that starts in `cwd`.
+fn place(world: &World, cwd: Option<&Path>) -> Place {
+    let cwd = cwd.map_or_else(|| world.cwd.clone(), |cwd| world.cwd.join(cwd));
+    let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
+    let text = |path: &Path| path.to_string_lossy().trim_end_matches('/').to_owned();
+    Place {
+        home: text(&world.user_home),
+        user: world.user_name(),
+        cwd: text(&cwd),
+        workspace: text(&cwd),
+        agent_home: text(&world.home),
+        link: |path| std::fs::read_link(path).ok().map(|target| target.to_string_lossy().into_owned()),
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- check
+
+fn exit(verdict: Verdict) -> Exit {
+    match verdict {
+        Verdict::Safe => Exit::Done,
+        Verdict::Dangerous => Exit::Partial,
+        Verdict::Hardline => Exit::Never,
+    }
+}
+
+fn check(world: &World, command: &str, cwd: Option<&Path>, as_json: bool) -> Result<Exit, Failure> {
+    let place = place(world, cwd);
+    let judgement = judge(command, &place);
+    if as_json {
+        out::pretty(&in_json(command, &judgement))?;
+        return Ok(exit(judgement.verdict));
+    }
+    let mut text = match judgement.verdict {
+        Verdict::Safe => "safe: it runs without a question\n".to_owned(),
+        Verdict::Dangerous => "dangerous: it runs after a yes\n".to_owned(),
+        Verdict::Hardline => "never: it does not run in any mode, whoever says yes\n".to_owned(),
+    };
+    for finding in &judgement.findings {
+        text += &shown(finding, &place);
+    }
+    out::line(&text)?;
+    Ok(exit(judgement.verdict))
+}
+
+/// A finding, for a person.
+fn shown(finding: &Finding, place: &Place) -> String {
+    let never = if finding.verdict == Verdict::Hardline { "never: " } else { "" };
+    let sentence = visible(&format!("{never}{} {}", finding.program, finding.why));
+    let mut text = format!("\n  {}\n", wrapped(&sentence, 80, 2).trim_start());
+    let mut line = |label: &str, value: &str| {
+        if !value.is_empty() {
+            text += &format!("    {} {}\n", padded(label, 8), one_line(&visible(value), 64));
+        }
+    };
+    line("command", &finding.words);
+    line("target", &finding.target);
+    line("effect", &finding.family());
+    if finding.verdict == Verdict::Dangerous {
+        let scope = Scope::of(finding, place);
+        line("yes for", &scope.map_or_else(|| "this once only".into(), |scope| scope.in_words(place)));
+    }
+    text
+}
+
+fn in_json(command: &str, judgement: &Judgement) -> Value {
+    let findings: Vec<Value> = judgement
+        .findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "family": finding.family(),
+                "effect": finding.effect,
+                "target": finding.target,
+                "why": finding.why,
+                "class": finding.class,
+                "program": finding.program,
+                "words": finding.words,
+                "verdict": finding.verdict,
+            })
+        })
+        .collect();
+    json!({ "cmd": command, "verdict": judgement.verdict, "findings": findings })
+}
+
+#[derive(Deserialize)]
+struct Row {
+    cmd: String,
+    cwd: Option<PathBuf>,
+}
+
+fn check_lines(world: &World, cwd: Option<&Path>) -> Result<Exit, Failure> {
+    let mut output = std::io::stdout().lock();
+    let mut unreadable = 0;
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let answer = match serde_json::from_str::<Row>(&line) {
+            Ok(row) => {
+                let place = place(world, row.cwd.as_deref().or(cwd));
+                in_json(&row.cmd, &judge(&row.cmd, &place))
+            }
+            Err(error) => {
+                unreadable += 1;
+                json!({ "error": format!("not a command: {error}; a line is {{\"cmd\": …, \"cwd\": …}}") })
+            }
+        };
+        writeln!(output, "{answer}")?;
+    }
+    Ok(if unreadable == 0 { Exit::Done } else { Exit::Failed })
+}
+
+// ----------------------------------------------------------------------------------------------- list, allow, revoke
+
+fn list(world: &World, as_json: bool) -> Result<Exit, Failure> {
+    let config = Config::load_and_warn(world)?;
+    let allowed = config.list("command_allowlist");
+    let policy = approvals::policy(&config)?;
+    let rules: Vec<&Rule> = policy.rules.iter().collect();
+    if as_json {
+        let allowed: Vec<Value> =
+            allowed.iter().map(|entry| json!({ "entry": entry, "broad": is_broad(entry) })).collect();
+        let rules: Vec<Value> = rules.iter().map(|rule| rule_in_json(rule)).collect();
+        out::pretty(&json!({ "mode": config.text("approvals.mode"), "allowed": allowed, "rules": rules }))?;
+        return Ok(Exit::Done);
+    }
+    let place = place(world, None);
+    let mut text = format!("mode: {}\n", config.text("approvals.mode").unwrap_or_default());
+    text +=
+        &format!("\napproved for good: {}\n", if allowed.is_empty() { "nothing" } else { "" }).replace(": \n", ":\n");
+    for (index, entry) in allowed.iter().enumerate() {
+        let words = entry.parse::<Scope>().map_or_else(
+            |_| {
+                if is_broad(entry) {
+                    format!("{entry} (broad: any program, any target)")
+                } else {
+                    format!("the command {entry}")
+                }
+            },
+            |scope| scope.in_words(&place),
+        );
+        text += &format!("  {}. {}\n", index + 1, wrapped(&visible(&words), 80, 5).trim_start());
+    }
+    text += &format!("\nrules: {}\n", if rules.is_empty() { "none" } else { "" }).replace(": \n", ":\n");
+    for rule in &rules {
+        let about = rule.pattern.as_deref().unwrap_or("every call");
+        let argument = rule.argument.as_deref().map(|argument| format!(" {argument}")).unwrap_or_default();
+        text += &format!("  {} {}{argument}: {}\n", padded(word(rule.action), 6), rule.tool, visible(about));
+    }
+    out::line(&text)?;
+    Ok(Exit::Done)
+}
+
+fn word(action: Action) -> &'static str {
+    match action {
+        Action::Allow => "allow",
+        Action::Ask => "ask",
+        Action::Deny => "deny",
+        Action::Judge => "judge",
+    }
+}
+
+fn rule_in_json(rule: &Rule) -> Value {
+    json!({
+        "place": rule.place,
+        "tool": rule.tool,
+        "argument": rule.argument,
+        "pattern": rule.pattern,
+        "action": word(rule.action),
+        "reason": rule.reason,
+    })
+}
+
+fn allow(world: &World, what: &str, cwd: Option<&Path>) -> Result<Exit, Failure> {
+    let place = place(world, cwd);
+    if let Ok(scope) = what.trim().parse::<Scope>() {
+        approvals::add(world, &[scope.to_string()])?;
+        out::line(&format!("approved for good: {}\n", scope.in_words(&place)))?;
+        return Ok(Exit::Done);
+    }
+    let judgement = judge(what, &place);
+    match judgement.verdict {
+        Verdict::Safe => {
+            out::line("nothing to approve: it runs without a question\n")?;
+            return Ok(Exit::Done);
+        }
+        Verdict::Hardline => {
+            let why = judgement.findings.iter().find(|finding| finding.verdict == Verdict::Hardline);
+            let why = why.map(|finding| finding.why.clone()).unwrap_or_default();
+            return Err(Failure { message: format!("this can never be approved: it {why}"), exit: Exit::Never });
+        }
+        Verdict::Dangerous => {}
+    }
+    let mut scopes: Vec<Scope> = Vec::new();
+    for finding in &judgement.findings {
+        let Some(scope) = Scope::of(finding, &place) else {
+            return Err(Failure::new(format!(
+                "a part of it can only be allowed each time it is asked about: {} {}",
+                finding.program, finding.why
+            )));
+        };
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    let keys: Vec<String> = scopes.iter().map(ToString::to_string).collect();
+    approvals::add(world, &keys)?;
+    let mut text = "approved for good:\n".to_owned();
+    for scope in &scopes {
+        text += &format!("  {}\n", wrapped(&visible(&scope.in_words(&place)), 80, 2).trim_start());
+    }
+    text += "hermes approvals list shows it, hermes approvals revoke takes it back\n";
+    out::line(&text)?;
+    Ok(Exit::Done)
+}
+
+fn revoke(world: &World, what: &str) -> Result<Exit, Failure> {
+    let list = Config::load_and_warn(world)?.list("command_allowlist");
+    let entry = match what.trim().parse::<usize>() {
+        Ok(number) => number.checked_sub(1).and_then(|index| list.get(index)).cloned().ok_or_else(|| {
+            Failure::usage(format!(
+                "there is no number {number}; {} (hermes approvals list)",
+                plural(list.len(), "approval")
+            ))
+        })?,
+        Err(_) => what.trim().to_owned(),
+    };
+    if approvals::remove(world, &entry)? {
+        out::line(&format!("not approved any more: {}\n", visible(&entry)))?;
+        return Ok(Exit::Done);
+    }
+    Err(Failure::new(format!("{} is not approved (hermes approvals list)", visible(&entry))))
+}
+
+fn test(world: &World) -> Result<Exit, Failure> {
+    let config = Config::load_and_warn(world)?;
+    // A rule whose example says otherwise is an error here as it is everywhere else.
+    let policy = approvals::policy(&config)?;
+    let rules: Vec<&Rule> = policy.rules.iter().collect();
+    let examples: usize = rules.iter().map(|rule| rule.examples.len()).sum();
+    let mut text = String::new();
+    for rule in rules.iter().filter(|rule| rule.examples.is_empty()) {
+        text += &format!("  {} has no examples\n", rule.place);
+    }
+    text += &format!("{}, {}: all as they say\n", plural(rules.len(), "rule"), plural(examples, "example"));
+    out::line(&text)?;
+    Ok(Exit::Done)
+}
+
+// ---------------------------------------------------------------------------------------------------------- log
+
+fn log(world: &World, last: usize, as_json: bool) -> Result<Exit, Failure> {
+    let path = approvals::log_path(world);
+    let (entries, unreadable) = approvals::read_log(&path)
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", world.shown(&path))))?;
+    let skipped = entries.len().saturating_sub(last);
+    let shown = &entries[skipped..];
+    if as_json {
+        out::pretty(&json!(shown))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    for entry in shown {
+        text += &entry_in_words(world, entry);
+    }
+    if entries.is_empty() {
+        text += "nothing was asked yet\n";
+    } else if skipped > 0 {
+        text += &format!("{} of {} (--last N shows more)\n", shown.len(), plural(entries.len(), "request"));
+    }
+    if unreadable > 0 {
+        text += &format!("{} of the book cannot be read: {}\n", plural(unreadable, "line"), world.shown(&path));
+    }
+    out::line(&text)?;
+    Ok(Exit::Done)
+}
+
+fn entry_in_words(world: &World, Entry { at, request, end, by }: &Entry) -> String {
+    let when = chrono::DateTime::from_timestamp(i64::try_from(*at).unwrap_or_default(), 0)
+        .map(|time| time.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M").to_string())
+        .unwrap_or_default();
+    let by = by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let end = match end {
+        Some(RequestEnd::ApprovedOnce) => "approved once",
+        Some(RequestEnd::ApprovedSession) => "approved for the session",
+        Some(RequestEnd::ApprovedAlways) => "approved for good",
+        Some(RequestEnd::Denied) => "denied",
+        Some(RequestEnd::Expired) => "expired",
+        Some(RequestEnd::Cancelled) => "cancelled",
+        None => "open",
+    };
+    let mut text = format!("{when}  {end}{by}: {} in {}\n", request.tool, world.shown(&request.cwd));
+    text += &format!("    {}\n", one_line(&visible(&request.subject), 76));
+    for doubt in &request.doubts {
+        text += &format!("    · {}\n", one_line(&visible(doubt), 74));
+    }
+    text
+}
