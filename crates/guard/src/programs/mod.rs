@@ -5,6 +5,8 @@
 //! `CONTRIBUTING.md` says how to add one.
 
 mod builds;
+mod clusters;
+mod containers;
 pub(crate) mod environment;
 mod files;
 mod find;
@@ -12,6 +14,7 @@ mod forges;
 mod git;
 mod git_settings;
 pub(crate) mod interpreters;
+mod machines;
 mod node_packages;
 pub(crate) mod options;
 mod packages;
@@ -71,11 +74,15 @@ pub(crate) const fn prints(names: &'static [&'static str], model: fn(&mut Call<'
 const FAMILIES: &[&[Program]] = &[
     crate::eval::BUILTINS,
     builds::PROGRAMS,
+    clusters::KUBECTL,
+    &clusters::PROGRAMS,
+    containers::PROGRAMS,
     files::PROGRAMS,
     find::PROGRAMS,
     &forges::PROGRAMS,
     git::PROGRAMS,
     interpreters::PROGRAMS,
+    &machines::PROGRAMS,
     node_packages::PROGRAMS,
     &packages::PROGRAMS,
     packages::FLAGS,

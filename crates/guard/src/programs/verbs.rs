@@ -69,10 +69,7 @@ pub(super) fn leads(pattern: &str, operands: &[String]) -> bool {
 }
 
 fn fits(pattern: &str, word: &str) -> bool {
-    match pattern.split_once('*') {
-        Some((start, end)) => word.len() >= start.len() + end.len() && word.starts_with(start) && word.ends_with(end),
-        None => pattern == word,
-    }
+    if pattern.contains('*') { text::matches(&text::live(pattern), word) } else { pattern == word }
 }
 
 /// Whether one of the options is given, with the value that stands behind `=` if one does.
