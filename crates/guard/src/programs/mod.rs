@@ -5,6 +5,7 @@
 //! `CONTRIBUTING.md` says how to add one.
 
 mod builds;
+mod clouds;
 mod clusters;
 mod containers;
 pub(crate) mod environment;
@@ -13,6 +14,7 @@ mod find;
 mod forges;
 mod git;
 mod git_settings;
+mod infrastructure;
 pub(crate) mod interpreters;
 mod machines;
 mod node_packages;
@@ -74,6 +76,7 @@ pub(crate) const fn prints(names: &'static [&'static str], model: fn(&mut Call<'
 const FAMILIES: &[&[Program]] = &[
     crate::eval::BUILTINS,
     builds::PROGRAMS,
+    &clouds::PROGRAMS,
     clusters::KUBECTL,
     &clusters::PROGRAMS,
     containers::PROGRAMS,
@@ -81,6 +84,7 @@ const FAMILIES: &[&[Program]] = &[
     find::PROGRAMS,
     &forges::PROGRAMS,
     git::PROGRAMS,
+    &infrastructure::PROGRAMS,
     interpreters::PROGRAMS,
     &machines::PROGRAMS,
     node_packages::PROGRAMS,
