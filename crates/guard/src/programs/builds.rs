@@ -15,8 +15,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     prints(&["gradle", "gradlew", "sbt", "lein", "mill", "ant"], gradle),
     runs(
         &[
-            "cmake_build", "ninja", "meson", "just", "task", "scons", "bazel", "bazelisk", "buck", "buck2", "pants", "tox",
-            "nox", "pytest", "jest", "vitest", "mocha", "pre-commit", "invoke", "inv", "waf", "xmake", "zig", "swiftc",
+            "ninja", "meson", "just", "task", "scons", "bazel", "bazelisk", "buck", "buck2", "pants", "tox",
+            "nox", "pytest", "jest", "vitest", "mocha", "pre-commit", "invoke", "inv", "waf", "xmake", "zig", 
             "xcodebuild", "shake", "earthly", "dagger", "rspec", "phpunit", "configure", "autoreconf", "turbo", "grunt",
             "gulp", "ctest", "act", "lake", "dune",
         ],

@@ -150,7 +150,8 @@ const PASS: &[Rule] = &[
     asks("rm|remove|delete", CHANGES, "deletes stored secrets"),
     asks("mv|rename", CHANGES, "moves stored secrets").only("f force"),
     asks("recipients remove|rm", Effect::Permission, ACCESS),
-    fine("ls|list|find|search|git|init|insert|add|generate|edit|cp|copy|mv|rename|version|help|sync|fsck|audit|completion|config|mounts|setup|clone|history|sum|update|recipients|otp append").unless("print p n"),
+    fine("ls|list|find|search|git|init|insert|add|generate|edit|cp|copy|mv|rename|version|help|sync|fsck|audit|completion|config|mounts|setup|clone|history|sum|update|recipients"),
+    fine("otp append|insert|uri|validate"),
     fine("show").only("c clip C q qrcode u unsafe_none"),
     fine("otp").only("c clip"),
     secret("show|otp|grep|cat|fscopy|env|process|generate|code"),
@@ -239,7 +240,7 @@ const TOOLS: [Tool; 39] = [
     tool(&["ansible"], APPLY_ANY).valued("imauMfteBPlTcKk", "inventory= module-name= args= user= module-path= forks= limit= extra-vars= become-user= become-method= private-key= ssh-common-args= vault-password-file= connection= timeout= check list-hosts syntax-check"),
     tool(&["ansible-playbook", "ansible-pull"], APPLY_ANY).valued("iueltMfTcUdC", "inventory= user= extra-vars= limit= tags= skip-tags= module-path= forks= private-key= vault-password-file= url= directory= checkout= check list-hosts list-tasks list-tags syntax-check"),
     tool(&["fab", "pyinfra", "bolt"], APPLY_ANY).valued("HiutDn", "hosts= identity= user= targets= nodes="),
-    tool(&["crossplane", "waypoint", "atlantis", "spacectl", "env0", "infracost_cloud"], &[
+    tool(&["crossplane", "waypoint", "atlantis", "spacectl", "env0"], &[
         asks("destroy|delete|apply|deploy|uninstall|unlock", CHANGES, APPLIES),
         asks("* destroy|delete|apply|confirm|discard", CHANGES, APPLIES),
     ]),

@@ -10,7 +10,7 @@ use crate::text::HOLE;
 
 pub(super) const PROGRAMS: [Program; 30] = verbs::programs(&TOOLS, model);
 pub(super) const PYTHON: &[Program] = &[
-    prints(&["pip", "uv_pip"], |call| pip(call, 0)),
+    prints(&["pip"], |call| pip(call, 0)),
     prints(&["uv"], uv),
     prints(&["uvx", "pipx"], pipx),
 ];
@@ -317,7 +317,7 @@ const TOOLS: [Tool; 30] = [
     tool(&["jsr"], PUBLISHERS),
     tool(&["conan", "vcpkg"], &[asks("upload", INSTALLS, PUBLISHES), asks("remove * *", INSTALLS, PUBLISHES).only("r remote")]).valued("r", "remote="),
     tool(&["nimble", "shards", "raco", "carton", "wally", "bower", "elm"], PUBLISHERS),
-    tool(&["wapm", "wasmer", "bit", "tessl"], PUBLISHERS),
+    tool(&["wapm", "wasmer", "bit"], PUBLISHERS),
     tool(&["gh-pages"], ALWAYS),
 ];
 

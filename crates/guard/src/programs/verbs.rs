@@ -209,13 +209,6 @@ pub(super) fn find<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
     named(name).or_else(|| super::versioned(name).and_then(named))
 }
 
-/// The model of all programs of a table.
-pub(super) fn model(call: &mut Call<'_, '_>, tools: &[Tool]) {
-    if let Some(tool) = find(tools, &call.name) {
-        tool.judge(call);
-    }
-}
-
 /// The programs of a table, for the list of programs.
 pub(super) const fn programs<const N: usize>(
     tools: &[Tool; N],
