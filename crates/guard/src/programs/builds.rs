@@ -38,6 +38,9 @@ fn project_tool(call: &mut Call<'_, '_>) {
         return;
     }
     let places: Vec<String> = options.values("C directory f file justfile working-directory").map(str::to_owned).collect();
+    if options.operands.iter().any(|goal| goal == "install" || goal == "uninstall") && registries::is_elevated(call) {
+        call.asks(Effect::Package, &options.operands.join(" "), registries::SYSTEM);
+    }
     project_code(call, ".");
     for place in places {
         project_code(call, &place);
@@ -83,6 +86,9 @@ fn make(call: &mut Call<'_, '_>) {
     }
     if options.has("n dry-run just-print recon q question") {
         return;
+    }
+    if options.operands.iter().any(|goal| goal.starts_with("install") || goal == "uninstall") && registries::is_elevated(call) {
+        call.asks(Effect::Package, "make install", registries::SYSTEM);
     }
     let directory = options.values("C directory").map(str::to_owned).collect::<Vec<_>>().join("/");
     let within = |file: &str| {

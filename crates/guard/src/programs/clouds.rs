@@ -283,6 +283,9 @@ const TOOLS: [Tool; 43] = [
 fn model(call: &mut Call<'_, '_>) {
     let Some(tool) = verbs::find(&TOOLS, &call.name) else { return };
     let Some(options) = tool.judge(call) else { return };
+    if matches!(call.name.as_str(), "vercel" | "now" | "vc") && options.operands.is_empty() && options.has("prod") {
+        call.asks(CHANGES, "production", DEPLOYS);
+    }
     let operands: Vec<&str> = options.operands.iter().map(String::as_str).collect();
     match (call.name.as_str(), operands.as_slice()) {
         ("aws" | "awslocal" | "aws2", ["s3", "cp" | "mv" | "sync", source, target, ..])

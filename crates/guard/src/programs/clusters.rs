@@ -3,7 +3,7 @@
 use super::options::{Grammar, leading};
 use super::registries::is_bare_address;
 use super::verbs::{self, Rule, Tool, asks, fine, is_dry, secret, tool};
-use super::{Program, environment, prints};
+use super::{Program, containers, environment, prints};
 use crate::eval::{Call, Writing};
 use crate::finding::Effect;
 use crate::text::SECRET;
@@ -79,7 +79,12 @@ fn kubectl(call: &mut Call<'_, '_>) {
             } else {
                 behind.to_vec()
             };
-            inside(call, words);
+            if operands[0] == "run" {
+                // A pod of its own is gone afterwards with all that was changed in it.
+                containers::confined(call, Vec::new(), "/", &[words]);
+            } else {
+                inside(call, words);
+            }
         }
         ["get", kind, ..] => {
             let shown = options.value("o output").is_some_and(|format| !matches!(format, "name" | "wide"))

@@ -31,9 +31,9 @@ const COMPOSE_GLOBAL: Grammar = leading(
 );
 
 const RULES: &[Rule] = &[
-    asks("stop|kill|restart|rm|remove|rmi|pause|untag|delete|rename", CHANGES, STOPS),
+    asks("stop|kill|restart|rm|remove|rmi|pause|untag|delete", CHANGES, STOPS),
     asks(
-        "container|image|volume|network|pod|secret|config|context|plugin|node|stack|service|machine|manifest|checkpoint|model|namespace|buildx|builder|artifact|farm|quadlet|sandbox|desktop|extension|app|scout rm|remove|prune|stop|kill|restart|pause|delete|disable|reset|rename|down|purge|uninstall|rmi|clean",
+        "container|image|volume|network|pod|secret|config|context|plugin|node|stack|service|machine|manifest|checkpoint|model|namespace|buildx|builder|artifact|farm|quadlet|sandbox|desktop|extension|app|scout rm|remove|prune|stop|kill|restart|pause|delete|disable|reset|down|purge|uninstall|rmi|clean",
         CHANGES,
         STOPS,
     ),
@@ -57,7 +57,7 @@ const RULES: &[Rule] = &[
     fine("volume|image|network|container|pod *"),
 ];
 const COMPOSE: &[Rule] = &[
-    asks("down|stop|kill|rm|restart|pause|unpause", CHANGES, STOPS).unless("dry-run"),
+    asks("down|stop|kill|rm|restart|pause", CHANGES, STOPS).unless("dry-run"),
     asks("publish|push", Effect::Package, "publishes an image that others use"),
 ];
 
@@ -141,7 +141,7 @@ const RUN: Grammar = leading(
     "add-host= annotation= arch= attach= authfile= blkio-weight= cap-add= cap-drop= cgroup-parent= cgroupns= cidfile= \
      cpu-period= cpu-quota= cpu-shares= cpus= cpuset-cpus= cpuset-mems= detach-keys= device= device-cgroup-rule= dns= \
      dns-option= dns-search= domainname= entrypoint= env= env-file= expose= gpus= group-add= health-cmd= \
-     health-interval= health-retries= health-timeout= hostname= image-volume= ip= ip6= ipc= isolation= label= \
+     health-interval= health-retries= health-timeout= health-start-period= health-start-interval= hostname= image-volume= ip= ip6= ipc= isolation= label= \
      label-file= link= log-driver= log-opt= mac-address= memory= memory-swap= mount= name= net= network= \
      network-alias= oom-score-adj= output= pid= pids-limit= platform= pod= publish= pull= restart= runtime= secret= \
      security-opt= service-ports shm-size= stop-signal= stop-timeout= storage-opt= sysctl= systemd= timeout= tmpfs= \
@@ -213,7 +213,7 @@ fn of_image(image: &str, words: &[String]) -> Vec<String> {
 }
 
 /// Runs commands in a fresh container with these directories of the host.
-fn confined(call: &mut Call<'_, '_>, mounts: Vec<(String, String)>, directory: &str, commands: &[Vec<String>]) {
+pub(super) fn confined(call: &mut Call<'_, '_>, mounts: Vec<(String, String)>, directory: &str, commands: &[Vec<String>]) {
     let hosts: Vec<String> = mounts.iter().map(|(host, _)| host.clone()).collect();
     let reaches = |finding: &Finding| match finding.effect {
         Effect::ExecuteRemote | Effect::CannotTell | Effect::NetworkSend | Effect::Database | Effect::CloudResource => true,

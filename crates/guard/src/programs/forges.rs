@@ -20,6 +20,7 @@ const GH: &[Rule] = &[
     asks("repo sync", LOSES, "overwrites history").only("force"),
     asks("repo edit", LOSES, "changes who may see the repository").only("visibility"),
     asks("repo rename|archive", LOSES, "changes the repository for everybody"),
+    asks("release create", Effect::Package, "publishes a version that others use").unless("d draft"),
     asks("pr checkout|co", LOSES, "overwrites a branch that is here").only("f force"),
     asks("pr close", LOSES, "deletes a branch that is not merged").only("d delete-branch"),
     asks("pr merge", LOSES, "merges past what protects the branch").only("admin"),
@@ -35,6 +36,7 @@ const GH: &[Rule] = &[
 const GLAB: &[Rule] = &[
     asks("repo|project|mr|issue|release|label|snippet|variable|schedule|ssh-key|token|milestone|ci|pipeline|cluster|iteration|runner|deploy-key|securefile delete|remove|revoke|rotate|del|archive|transfer", LOSES, DELETES),
     asks("ssh-key|deploy-key add", Effect::Persistence, TRUST),
+    asks("release create", Effect::Package, "publishes a version that others use"),
     asks("ci|pipe|pipeline cancel", Effect::CloudResource, "stops pipelines"),
     secret("auth status").only("t show-token"),
     secret("config get token"),

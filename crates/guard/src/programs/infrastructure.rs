@@ -5,7 +5,7 @@ use super::verbs::{self, Rule, Tool, asks, fine, is_dry, secret, tool};
 use super::{Program, builds, shells};
 use crate::eval::{Call, Extent, Writing};
 use crate::finding::{Effect, TargetClass};
-use crate::text::{HOLE, REMOTE};
+use crate::text::{HOLE, REMOTE, SECRET};
 
 pub(super) const PROGRAMS: [Program; 39] = verbs::programs(&TOOLS, model);
 
@@ -24,7 +24,6 @@ const TERRAFORM: &[Rule] = &[
     asks("run-all apply|destroy", CHANGES, APPLIES),
     asks("apply-all|destroy-all", CHANGES, APPLIES),
     asks("stack run|generate apply|destroy", CHANGES, APPLIES),
-    secret("output").only("raw json"),
     secret("state pull"),
 ];
 const PULUMI: &[Rule] = &[
@@ -59,11 +58,11 @@ const VAULT: &[Rule] = &[
     asks("policy write", Effect::Permission, ACCESS),
     fine("kv metadata"),
     secret("kv get"),
+    fine("read sys/*"),
     secret("read"),
-    secret("token create|lookup"),
+    secret("token create"),
     secret("unwrap"),
     secret("print token"),
-    secret("login").unless("no-print"),
 ];
 const CONSUL: &[Rule] = &[
     asks("leave|force-leave", CHANGES, STOPS),
@@ -283,6 +282,9 @@ fn model(call: &mut Call<'_, '_>) {
             if !is_dry(&options, "dry-run n") {
                 transfer(call, source, target);
             }
+        }
+        ("terraform" | "tofu", ["output", name, ..]) if crate::eval::is_secret_name(&name.to_ascii_uppercase()) => {
+            call.print(&SECRET.to_string());
         }
         ("rclone", ["cat", ..]) => call.print(&REMOTE.to_string()),
         ("s3cmd", ["get", _, target, ..]) => {

@@ -285,7 +285,7 @@ const ANACONDA: &[Rule] =
 const SETUP: &[Rule] = &[asks("upload|register", INSTALLS, PUBLISHES), asks("* upload|register", INSTALLS, PUBLISHES)];
 
 const TOOLS: [Tool; 30] = [
-    tool(&["poetry", "pdm", "hatch", "rye"], POETRY).valued("CPGEs", "directory= project= group= extras= source= repository= git="),
+    tool(&["poetry", "pdm", "hatch", "rye", "pipenv"], POETRY).valued("CPGEs", "directory= project= group= extras= source= repository= git="),
     tool(&["conda", "mamba", "micromamba"], CONDA).valued("npc", "name= prefix= channel= file= clone= set="),
     tool(&["anaconda"], ANACONDA).valued("tsu", "token= site= user="),
     tool(&["twine"], PUBLISHERS).valued("rup", "repository= repository-url= username= password= config-file="),
@@ -341,7 +341,10 @@ fn model(call: &mut Call<'_, '_>) {
             call.asks(INSTALLS, "a package", SYSTEM);
         }
         "cpan" | "cpanm" | "cpm" => installs(call, &options, &options.operands, true),
-        "conda" | "mamba" | "micromamba" | "poetry" | "pdm" | "gem" | "bundle" | "composer" | "luarocks" | "dotnet"
+        "pipenv" if options.has("rm") => {
+            call.asks(Effect::Delete, "the environment", "deletes an environment with all that is installed in it");
+        }
+        "conda" | "mamba" | "micromamba" | "poetry" | "pdm" | "pipenv" | "gem" | "bundle" | "composer" | "luarocks" | "dotnet"
         | "mix" | "opam" | "ansible-galaxy" | "dart" | "cabal" | "stack" | "nimble" | "raco" | "hatch" | "rye" => {
             if let Some((verb, packages)) = options.operands.split_first() {
                 let installing = INSTALLING.contains(&verb.as_str())
@@ -382,7 +385,7 @@ fn is_public_registry(address: &str) -> bool {
 fn behind(name: &str, arguments: &[String]) -> Option<Vec<String>> {
     let verbs: &[&str] = match name {
         "bundle" | "bundler" | "composer" => &["exec"],
-        "poetry" | "pdm" | "rye" | "hatch" => &["run"],
+        "poetry" | "pdm" | "rye" | "hatch" | "pipenv" => &["run"],
         "conda" | "mamba" | "micromamba" => &["run"],
         "mix" => &["cmd"],
         "opam" | "stack" | "cabal" | "dotnet" | "luarocks" => &["exec"],

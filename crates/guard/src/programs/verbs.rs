@@ -127,7 +127,9 @@ impl Tool {
     pub(super) fn judge(&self, call: &mut Call<'_, '_>) -> Option<Options> {
         let options = self.read(call.arguments());
         let operands = operands(&options);
-        if only_asks(&options, operands) || is_dry(&options, self.dry) {
+        // `aws ec2 stop-instances help` is how that one asks.
+        let asks_last = self.names.contains(&"aws") && operands.last().is_some_and(|word| word == "help");
+        if only_asks(&options, operands) || asks_last || is_dry(&options, self.dry) {
             call.print(&HOLE.to_string());
             return None;
         }
@@ -188,7 +190,6 @@ fn operands(options: &Options) -> &[String] {
 fn only_asks(options: &Options, operands: &[String]) -> bool {
     options.has("help h")
         || operands.first().is_some_and(|word| word == "help")
-        || operands.last().is_some_and(|word| word == "help")
         || (operands.is_empty() && options.has("version V v"))
 }
 
