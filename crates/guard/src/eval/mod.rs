@@ -281,6 +281,20 @@ impl<'w> Machine<'w> {
         result
     }
 
+    /// Runs something that reaches the world only in part: of its findings those stay that `reaches` lets through.
+    pub(crate) fn confined(&mut self, reaches: impl Fn(&Finding) -> bool, run: impl FnOnce(&mut Self)) {
+        let outside = std::mem::take(&mut self.findings);
+        run(self);
+        let inside = std::mem::replace(&mut self.findings, outside);
+        for finding in inside {
+            if reaches(&finding) {
+                self.findings.push(finding);
+            } else {
+                self.seen.remove(&finding);
+            }
+        }
+    }
+
     /// Runs something and answers what it printed.
     pub(crate) fn captured(&mut self, run: impl FnOnce(&mut Self)) -> String {
         let before = std::mem::take(&mut self.out);

@@ -15,7 +15,6 @@ pub(super) const PROGRAMS: &[Program] = &[
     prints(&["gradle", "gradlew", "sbt", "lein", "mill", "ant"], gradle),
     runs(
         &[
-            "cmake_build",
             "ninja",
             "meson",
             "just",
@@ -38,7 +37,6 @@ pub(super) const PROGRAMS: &[Program] = &[
             "waf",
             "xmake",
             "zig",
-            "swiftc",
             "xcodebuild",
             "shake",
             "earthly",
@@ -74,6 +72,9 @@ fn project_tool(call: &mut Call<'_, '_>) {
     }
     let places: Vec<String> =
         options.values("C directory f file justfile working-directory").map(str::to_owned).collect();
+    if options.operands.iter().any(|goal| goal == "install" || goal == "uninstall") && registries::is_elevated(call) {
+        call.asks(Effect::Package, &options.operands.join(" "), registries::SYSTEM);
+    }
     project_code(call, ".");
     for place in places {
         project_code(call, &place);
@@ -122,6 +123,11 @@ fn make(call: &mut Call<'_, '_>) {
     }
     if options.has("n dry-run just-print recon q question") {
         return;
+    }
+    if options.operands.iter().any(|goal| goal.starts_with("install") || goal == "uninstall")
+        && registries::is_elevated(call)
+    {
+        call.asks(Effect::Package, "make install", registries::SYSTEM);
     }
     let directory = options.values("C directory").map(str::to_owned).collect::<Vec<_>>().join("/");
     let within = |file: &str| {

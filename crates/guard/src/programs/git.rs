@@ -218,9 +218,15 @@ fn looks_like_path(word: &str) -> bool {
         // `v1.2` and `1.2.x` are versions, `src/app.py` is a file.
         Some((stem, ending)) => {
             !stem.ends_with(|c: char| c.is_ascii_digit())
-                && (1..=6).contains(&ending.len())
-                && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
-                && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
+                && match ending.len() {
+                    // `main.c` is a file, `feature/x.y` is not.
+                    1 => "chdmrsv".contains(&ending.to_ascii_lowercase()),
+                    2..=6 => {
+                        ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+                            && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
+                    }
+                    _ => false,
+                }
         }
         None => false,
     }

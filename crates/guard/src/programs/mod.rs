@@ -6,6 +6,9 @@
 
 mod archives;
 mod builds;
+mod clouds;
+mod clusters;
+mod containers;
 pub(crate) mod environment;
 mod fetch;
 mod files;
@@ -13,9 +16,11 @@ mod find;
 mod forges;
 mod git;
 mod git_settings;
+mod infrastructure;
 pub(crate) mod interpreters;
 mod key_value;
 mod keys;
+mod machines;
 mod migrations;
 mod network;
 mod node_packages;
@@ -82,12 +87,19 @@ const FAMILIES: &[&[Program]] = &[
     crate::eval::BUILTINS,
     archives::PROGRAMS,
     builds::PROGRAMS,
+    &clouds::PROGRAMS,
+    clusters::KUBECTL,
+    &clusters::PROGRAMS,
+    containers::PROGRAMS,
     fetch::PROGRAMS,
     files::PROGRAMS,
     find::PROGRAMS,
     &forges::PROGRAMS,
     git::PROGRAMS,
+    &infrastructure::PROGRAMS,
     interpreters::PROGRAMS,
+    &machines::PROGRAMS,
+    node_packages::PROGRAMS,
     &packages::PROGRAMS,
     &registries::PROGRAMS,
     key_value::PROGRAMS,

@@ -10,7 +10,7 @@ use crate::text::HOLE;
 
 pub(super) const PROGRAMS: [Program; 30] = verbs::programs(&TOOLS, model);
 pub(super) const PYTHON: &[Program] =
-    &[prints(&["pip", "uv_pip"], |call| pip(call, 0)), prints(&["uv"], uv), prints(&["uvx", "pipx"], pipx)];
+    &[prints(&["pip"], |call| pip(call, 0)), prints(&["uv"], uv), prints(&["uvx", "pipx"], pipx)];
 
 pub(super) const PUBLISHES: &str = "publishes or withdraws versions that others use";
 pub(super) const ADDRESS: &str = "installs code from an address, which nobody has reviewed";
@@ -297,7 +297,7 @@ const ANACONDA: &[Rule] = &[asks("upload|remove|move|copy|label|channel", INSTAL
 const SETUP: &[Rule] = &[asks("upload|register", INSTALLS, PUBLISHES), asks("* upload|register", INSTALLS, PUBLISHES)];
 
 const TOOLS: [Tool; 30] = [
-    tool(&["poetry", "pdm", "hatch", "rye"], POETRY)
+    tool(&["poetry", "pdm", "hatch", "rye", "pipenv"], POETRY)
         .valued("CPGEs", "directory= project= group= extras= source= repository= git="),
     tool(&["conda", "mamba", "micromamba"], CONDA).valued("npc", "name= prefix= channel= file= clone= set="),
     tool(&["anaconda"], ANACONDA).valued("tsu", "token= site= user="),
@@ -357,7 +357,7 @@ const TOOLS: [Tool; 30] = [
     )
     .valued("r", "remote="),
     tool(&["nimble", "shards", "raco", "carton", "wally", "bower", "elm"], PUBLISHERS),
-    tool(&["wapm", "wasmer", "bit", "tessl"], PUBLISHERS),
+    tool(&["wapm", "wasmer", "bit"], PUBLISHERS),
     tool(&["gh-pages"], ALWAYS),
 ];
 
@@ -383,8 +383,12 @@ fn model(call: &mut Call<'_, '_>) {
             call.asks(INSTALLS, "a package", SYSTEM);
         }
         "cpan" | "cpanm" | "cpm" => installs(call, &options, &options.operands, true),
-        "conda" | "mamba" | "micromamba" | "poetry" | "pdm" | "gem" | "bundle" | "composer" | "luarocks" | "dotnet"
-        | "mix" | "opam" | "ansible-galaxy" | "dart" | "cabal" | "stack" | "nimble" | "raco" | "hatch" | "rye" => {
+        "pipenv" if options.has("rm") => {
+            call.asks(Effect::Delete, "the environment", "deletes an environment with all that is installed in it");
+        }
+        "conda" | "mamba" | "micromamba" | "poetry" | "pdm" | "pipenv" | "gem" | "bundle" | "composer" | "luarocks"
+        | "dotnet" | "mix" | "opam" | "ansible-galaxy" | "dart" | "cabal" | "stack" | "nimble" | "raco" | "hatch"
+        | "rye" => {
             if let Some((verb, packages)) = options.operands.split_first() {
                 let installing = INSTALLING.contains(&verb.as_str())
                     || matches!(
@@ -439,7 +443,7 @@ fn is_public_registry(address: &str) -> bool {
 fn behind(name: &str, arguments: &[String]) -> Option<Vec<String>> {
     let verbs: &[&str] = match name {
         "bundle" | "bundler" | "composer" => &["exec"],
-        "poetry" | "pdm" | "rye" | "hatch" => &["run"],
+        "poetry" | "pdm" | "rye" | "hatch" | "pipenv" => &["run"],
         "conda" | "mamba" | "micromamba" => &["run"],
         "mix" => &["cmd"],
         "opam" | "stack" | "cabal" | "dotnet" | "luarocks" => &["exec"],

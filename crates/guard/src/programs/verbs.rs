@@ -69,10 +69,7 @@ pub(super) fn leads(pattern: &str, operands: &[String]) -> bool {
 }
 
 fn fits(pattern: &str, word: &str) -> bool {
-    match pattern.split_once('*') {
-        Some((start, end)) => word.len() >= start.len() + end.len() && word.starts_with(start) && word.ends_with(end),
-        None => pattern == word,
-    }
+    if pattern.contains('*') { text::matches(&text::live(pattern), word) } else { pattern == word }
 }
 
 /// Whether one of the options is given, with the value that stands behind `=` if one does.
@@ -130,7 +127,9 @@ impl Tool {
     pub(super) fn judge(&self, call: &mut Call<'_, '_>) -> Option<Options> {
         let options = self.read(call.arguments());
         let operands = operands(&options);
-        if only_asks(&options, operands) || is_dry(&options, self.dry) {
+        // `aws ec2 stop-instances help` is how that one asks.
+        let asks_last = self.names.contains(&"aws") && operands.last().is_some_and(|word| word == "help");
+        if only_asks(&options, operands) || asks_last || is_dry(&options, self.dry) {
             call.print(&HOLE.to_string());
             return None;
         }
@@ -275,7 +274,6 @@ fn operands(options: &Options) -> &[String] {
 fn only_asks(options: &Options, operands: &[String]) -> bool {
     options.has("help h")
         || operands.first().is_some_and(|word| word == "help")
-        || operands.last().is_some_and(|word| word == "help")
         || (operands.is_empty() && options.has("version V v"))
 }
 
@@ -294,13 +292,6 @@ fn target(operands: &[String]) -> String {
 pub(super) fn find<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
     let named = |name: &str| tools.iter().find(|tool| tool.names.contains(&name));
     named(name).or_else(|| super::versioned(name).and_then(named))
-}
-
-/// The model of all programs of a table.
-pub(super) fn model(call: &mut Call<'_, '_>, tools: &[Tool]) {
-    if let Some(tool) = find(tools, &call.name) {
-        tool.judge(call);
-    }
 }
 
 /// The programs of a table, for the list of programs.

@@ -59,9 +59,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             "runcon",
             "sem",
             "systemd-inhibit",
-            "doppler",
             "dotenv",
-            "op",
             "aws-vault",
             "mise",
             "asdf",
@@ -240,7 +238,6 @@ const AROUND: &[(&str, &str, &str, usize)] = &[
     ("sshpass", "pfdPe", "", 0),
     ("expect", "cfd", "", 0),
     ("prlimit", "p", "pid= output=", 0),
-    ("op", "", "env-file=", 1),
     ("aws-vault", "", "duration=", 2),
 ];
 
@@ -271,8 +268,6 @@ fn simple(call: &mut Call<'_, '_>) {
     if matches!(
         name.as_str(),
         "direnv"
-            | "op"
-            | "doppler"
             | "mise"
             | "asdf"
             | "rtx"
