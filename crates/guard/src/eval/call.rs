@@ -266,9 +266,11 @@ impl<'m, 'w> Call<'m, 'w> {
         }
     }
 
-    pub(super) fn redirect_into(&mut self, path: &str, append: bool) -> String {
+    pub(super) fn redirect_into(&mut self, path: &str, append: bool, own: bool) -> String {
         let place = self.place(path, true);
+        // A descriptor past the third is only a connection: what reads or writes it later is looked at then.
         if place.class == TargetClass::Thing
+            && own
             && matches!(base_name(&self.name), "bash" | "sh" | "zsh" | "dash" | "ksh" | "exec")
         {
             self.asks(Effect::ExecuteRemote, &place.path, "connects a shell to the network");

@@ -525,7 +525,7 @@ impl Machine<'_> {
                 let mut paths = Vec::new();
                 self.expand_target(word, &mut paths);
                 for path in paths {
-                    let place = self.write_file(program, &path, append);
+                    let place = self.write_file(program, &path, append, redirect.descriptor.is_none_or(|descriptor| descriptor < 3));
                     let output = matches!(redirect.kind, RedirectKind::WriteBoth | RedirectKind::AppendBoth)
                         || redirect.descriptor.is_none_or(|descriptor| descriptor == 1);
                     if redirect.kind == RedirectKind::ReadWrite || !output {
@@ -556,9 +556,9 @@ impl Machine<'_> {
         call.read(path)
     }
 
-    fn write_file(&mut self, program: &str, path: &str, append: bool) -> String {
+    fn write_file(&mut self, program: &str, path: &str, append: bool, own: bool) -> String {
         let mut call = Call::new(self, vec![program.to_owned()], &[]);
-        call.redirect_into(path, append)
+        call.redirect_into(path, append, own)
     }
 
     pub(crate) fn remember_file(&mut self, path: &str, text: String) {

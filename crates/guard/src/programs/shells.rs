@@ -60,6 +60,8 @@ fn shell(call: &mut Call<'_, '_>) {
         return;
     }
     match call.input() {
+        // `-n` only checks the grammar.
+        Some(_) if options.has("n") => {}
         Some(script) => {
             let name = call.name.clone();
             call.machine.evaluate_apart(&name, &script, operands);
