@@ -323,7 +323,7 @@ fn declare(call: &mut Call<'_, '_>) {
     let words = call.arguments().to_vec();
     let exports = call.name == "export" || words.iter().any(|word| word.starts_with('-') && word.contains('x'));
     let names: Vec<&String> = words.iter().filter(|word| !word.starts_with(['-', '+'])).collect();
-    let prints = words.iter().any(|word| word.starts_with('-') && word.contains('p')) || words.is_empty();
+    let prints = words.iter().any(|word| word.starts_with('-') && word.contains(['p', 'x'])) || words.is_empty();
     if prints
         && names.is_empty()
         && matches!(call.name.as_str(), "export" | "declare" | "typeset")

@@ -269,12 +269,11 @@ impl<'m, 'w> Call<'m, 'w> {
         }
     }
 
-    pub(super) fn redirect_into(&mut self, path: &str, append: bool, both_ways: bool) -> String {
+    pub(super) fn redirect_into(&mut self, path: &str, append: bool, own: bool) -> String {
         let place = self.place(path, true);
-        // `exec 3<>/dev/tcp/…` only opens a connection; what is done with it is seen later.
-        let opens = both_ways && self.name == "exec";
+        // A descriptor past the third is only a connection: what reads or writes it later is looked at then.
         if place.class == TargetClass::Thing
-            && !opens
+            && own
             && matches!(base_name(&self.name), "bash" | "sh" | "zsh" | "dash" | "ksh" | "exec")
         {
             self.asks(Effect::ExecuteRemote, &place.path, "connects a shell to the network");

@@ -555,7 +555,8 @@ impl Machine<'_> {
                 let mut paths = Vec::new();
                 self.expand_target(word, &mut paths);
                 for path in paths {
-                    let place = self.write_file(program, &path, append, redirect.kind == RedirectKind::ReadWrite);
+                    let own = redirect.descriptor.is_none_or(|descriptor| descriptor < 3);
+                    let place = self.write_file(program, &path, append, own);
                     if redirect.kind == RedirectKind::ReadWrite {
                         let remote = place.starts_with("/dev/tcp/") || place.starts_with("/dev/udp/");
                         self.feed(redirect.descriptor, Feed::of(if remote { REMOTE } else { HOLE }.to_string()));
@@ -621,9 +622,9 @@ impl Machine<'_> {
         call.read(path)
     }
 
-    fn write_file(&mut self, program: &str, path: &str, append: bool, both_ways: bool) -> String {
+    fn write_file(&mut self, program: &str, path: &str, append: bool, own: bool) -> String {
         let mut call = Call::new(self, vec![program.to_owned()], &[]);
-        call.redirect_into(path, append, both_ways)
+        call.redirect_into(path, append, own)
     }
 
     pub(crate) fn remember_file(&mut self, path: &str, text: String) {

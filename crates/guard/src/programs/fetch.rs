@@ -3,7 +3,7 @@
 //! What they print came over the network, and so does every file they write: running either is for others to find.
 
 use super::environment::side_door;
-use super::network::{self, arrives, sends, sends_file};
+use super::network::{self, arrives, arrives_from, sends, sends_file};
 use super::options::{Grammar, gnu};
 use super::{Program, plain, prints};
 use crate::eval::{Call, Writing};
@@ -166,7 +166,7 @@ fn curl(call: &mut Call<'_, '_>) {
 fn output(call: &mut Call<'_, '_>, options: &super::options::Options, urls: &[String]) {
     let directory = options.value("output-dir").map(str::to_owned);
     let place_in = |name: &str| match &directory {
-        Some(directory) if !name.starts_with('/') => format!("{}/{name}", directory.trim_end_matches('/')),
+        Some(directory) if !name.starts_with(['/', HOLE]) => format!("{}/{name}", directory.trim_end_matches('/')),
         _ => name.to_owned(),
     };
     let outputs: Vec<Option<String>> = options
@@ -185,16 +185,17 @@ fn output(call: &mut Call<'_, '_>, options: &super::options::Options, urls: &[St
             None => REMOTE.to_string(),
         };
         let named = match outputs.get(index) {
-            Some(Some(file)) => Some(file.clone()),
-            Some(None) => Some(network::file_of(url).to_owned()),
-            None if options.has("remote-name-all") => Some(network::file_of(url).to_owned()),
-            None => None,
+            Some(None) => None,
+            None if options.has("remote-name-all") => None,
+            Some(Some(file)) => Some(file.as_str()),
+            None => Some("-"),
         };
         match named {
-            Some(file) if !matches!(file.as_str(), "-" | "/dev/stdout" | "/dev/fd/1") => {
-                arrives(call, &place_in(&file), Writing::Replace);
+            None => arrives_from(call, directory.as_deref().unwrap_or("."), url, Writing::Replace),
+            Some(file) if !matches!(file, "-" | "/dev/stdout" | "/dev/fd/1") => {
+                arrives(call, &place_in(file), Writing::Replace);
             }
-            _ => {
+            Some(_) => {
                 printed = true;
                 call.print(&text);
             }
@@ -323,14 +324,18 @@ fn wget(call: &mut Call<'_, '_>) {
         None => {
             let recursive = options.has("r recursive m mirror p page-requisites x force-directories");
             for url in &urls {
-                let name = if recursive && !options.has("no-directories") {
-                    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
-                    rest.split('/').next().unwrap_or(rest).to_owned()
-                } else {
-                    network::file_of(url).to_owned()
-                };
                 // A file that is there stays; the new one gets a number.
-                arrives(call, &format!("{prefix}{name}"), Writing::Create);
+                if recursive && !options.has("no-directories") {
+                    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+                    let host = rest.split('/').next().unwrap_or(rest);
+                    arrives(
+                        call,
+                        &format!("{}{host}", if prefix.is_empty() { "./" } else { &prefix }),
+                        Writing::Create,
+                    );
+                } else {
+                    arrives_from(call, &prefix, url, Writing::Create);
+                }
             }
             if urls.is_empty() && !prefix.is_empty() {
                 arrives(call, &prefix, Writing::Create);
@@ -385,7 +390,7 @@ fn httpie(call: &mut Call<'_, '_>) {
     network::request(call, &method, url, &body);
     match options.value("o output").map(str::to_owned) {
         Some(file) => arrives(call, &file, Writing::Replace),
-        None if options.has("d download") => arrives(call, network::file_of(url), Writing::Create),
+        None if options.has("d download") => arrives_from(call, "", url, Writing::Create),
         None => call.print(&REMOTE.to_string()),
     }
 }
@@ -405,12 +410,13 @@ fn aria(call: &mut Call<'_, '_>) {
     {
         side_door(call, &program);
     }
-    let directory =
-        options.value("d dir").map_or(String::new(), |directory| format!("{}/", directory.trim_end_matches('/')));
+    let directory = options.value("d dir").unwrap_or(".").trim_end_matches('/').to_owned();
     for url in &options.operands {
         sends(call, url, url);
-        let name = options.value("o out").unwrap_or_else(|| network::file_of(url));
-        arrives(call, &format!("{directory}{name}"), Writing::Replace);
+        match options.value("o out") {
+            Some(name) => arrives(call, &format!("{directory}/{name}"), Writing::Replace),
+            None => arrives_from(call, &directory, url, Writing::Replace),
+        }
     }
 }
 
@@ -418,17 +424,23 @@ fn axel(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu("osnHUST", "output= max-speed= num-connections= header= user-agent= timeout="));
     if let Some(url) = options.operands.first() {
         sends(call, url, url);
-        let name = options.value("o output").unwrap_or_else(|| network::file_of(url)).to_owned();
-        arrives(call, &name, Writing::Replace);
+        match options.value("o output") {
+            Some(name) => arrives(call, name, Writing::Replace),
+            None => arrives_from(call, "", url, Writing::Replace),
+        }
     }
 }
 
 fn browser(call: &mut Call<'_, '_>) {
-    let options = call.options(&super::options::single_dash(
-        "cmd_script= cfg= lss= width= auth= accept_all_cookies cookie_file= cookie_save_file= useragent= cols= o= T= I= O= t= \
-         dump source mime_header nolist help version",
-        true,
-    ));
+    const BROWSER: Grammar = Grammar {
+        valued: "oTIOt",
+        ..super::options::single_dash(
+            "cmd_script= cfg= lss= width= auth= accept_all_cookies cookie_file= cookie_save_file= useragent= cols= dump source \
+         mime_header nolist help version",
+            true,
+        )
+    };
+    let options = call.options(&BROWSER);
     for file in options.values("cookie_save_file").map(str::to_owned).collect::<Vec<_>>() {
         call.write(&file, Writing::Edit);
     }
@@ -456,7 +468,7 @@ fn fetch(call: &mut Call<'_, '_>) {
         match options.value("o output").map(str::to_owned) {
             Some(file) if file == "-" => call.print(&REMOTE.to_string()),
             Some(file) => arrives(call, &file, Writing::Replace),
-            None => arrives(call, network::file_of(url), Writing::Replace),
+            None => arrives_from(call, "", url, Writing::Replace),
         }
     }
 }

@@ -133,15 +133,18 @@ fn gpg(call: &mut Call<'_, '_>) {
 /// Names of the parts of OpenSSL that come with it.
 const PROVIDERS: [&str; 5] = ["default", "legacy", "fips", "base", "null"];
 
-const OPENSSL: super::options::Grammar = single_dash(
-    "in= out= inkey= keyout= key= k= K= iv= S= pass= passin= passout= kfile= inform= outform= keyform= engine= provider= \
+const OPENSSL: super::options::Grammar = super::options::Grammar {
+    valued: "kKS",
+    ..single_dash(
+        "in= out= inkey= keyout= key= iv= pass= passin= passout= kfile= inform= outform= keyform= engine= provider= \
      provider-path= propquery= config= connect= host= port= servername= CAfile= CApath= cert= cert_chain= signkey= CA= CAkey= \
      CAserial= days= subj= newkey= sha256 set_serial= extfile= extensions= reqexts= name= algorithm= pkeyopt= rand= writerand= \
      iter= md= base64 a d e nodes noenc nokeys nocerts noout text pubin pubout check modulus topk8 nocrypt export verify= \
      CRLfile= untrusted= purpose= certfile= caname= keysig sign= signature= prverify= mac= macopt= hmac= bufsize= starttls= \
-     proxy= alpn= cipher= ciphersuites= tls1_2 quiet help recip= signer= content= nopad encrypt decrypt accept= pre= post= t c",
-    true,
-);
+     proxy= alpn= cipher= ciphersuites= tls1_2 quiet help recip= signer= content= nopad encrypt decrypt accept= pre= post=",
+        true,
+    )
+};
 
 fn openssl(call: &mut Call<'_, '_>) {
     let arguments = call.arguments().to_vec();

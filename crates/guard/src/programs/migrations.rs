@@ -387,7 +387,8 @@ fn wordpress(call: &mut Call<'_, '_>) {
 }
 
 fn drush(call: &mut Call<'_, '_>) {
-    let options = call.options(&single_dash("root= uri= r= l= y yes help version", true));
+    let options =
+        call.options(&super::options::Grammar { valued: "rl", ..single_dash("root= uri= yes help version", true) });
     let words: Vec<&str> = options.operands.iter().map(String::as_str).filter(|word| !word.starts_with('@')).collect();
     match words.as_slice() {
         [

@@ -36,6 +36,13 @@ pub(super) fn arrives(call: &mut Call<'_, '_>, path: &str, writing: Writing) {
     call.machine.foreign.push(path);
 }
 
+/// A file is written under the name that an address ends in: a name that nobody knows still picks no directory.
+pub(super) fn arrives_from(call: &mut Call<'_, '_>, directory: &str, url: &str, writing: Writing) {
+    let directory = if directory.is_empty() { "." } else { directory.trim_end_matches('/') };
+    let path = format!("{directory}/{}", file_of(url));
+    arrives(call, &path, writing);
+}
+
 /// What is fed to the command, without taking it.
 pub(super) fn waiting(call: &Call<'_, '_>) -> String {
     call.peek_input().unwrap_or_default()

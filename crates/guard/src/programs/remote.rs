@@ -514,7 +514,7 @@ mod tests {
         for (command, expected) in [
             ("ssh h rm -rf /", Verdict::Hardline),
             ("ssh -p 22 u@h 'cd / && rm -rf *'", Verdict::Hardline),
-            ("ssh h -p 22 -- sudo poweroff", Verdict::Hardline),
+            ("ssh h -p 22 -- sudo rm -rf /etc", Verdict::Hardline),
             ("ssh h <<< 'rm -rf /'", Verdict::Hardline),
             ("mosh h -- rm -rf build", Verdict::Dangerous),
             ("pdsh -w h1,h2 'rm -rf build'", Verdict::Dangerous),

@@ -137,9 +137,9 @@ const CLIENTS: &[Client] = &[
     Client {
         names: &["influx"],
         dialect: Dialect::Other,
-        grammar: gnu(
-            "nio",
-            "execute= database= host= port= username= password= precision= format= name= id= org= token= bucket= path=",
+        grammar: single_dash(
+            "execute= database= host= port= username= password= precision= format= n= i= o= name= id= org= token= bucket= path=",
+            true,
         ),
         statements: "execute",
         files: "",
@@ -234,6 +234,8 @@ const OPEN: [&str; 18] = [
     "tar", "gpg", "tail", "head",
 ];
 
+const DUMPS: [&str; 6] = ["pg_dump", "pg_dumpall", "mysqldump", "mariadb-dump", ".dump", "sqldump"];
+
 /// The statements on the input. A file of the project, or a copy of a database, runs openly; text that something else
 /// made up may be anything.
 fn input(call: &mut Call<'_, '_>) -> Option<String> {
@@ -243,7 +245,7 @@ fn input(call: &mut Call<'_, '_>) -> Option<String> {
         return Some(input);
     }
     let first = by.split(' ').next().map_or("", crate::eval::base_name);
-    if !(by.is_empty() || OPEN.contains(&first) || by.contains("dump") || by.contains(".sql") && first == "envsubst") {
+    if !(by.is_empty() || OPEN.contains(&first) || by.split(' ').any(|word| DUMPS.contains(&word))) {
         call.cannot_tell("gives a database statements that another program makes up");
     }
     None
@@ -278,11 +280,15 @@ fn influx(call: &mut Call<'_, '_>, words: &[String]) {
 
 /// `sqlite3 [options] file [statements]…`
 fn sqlite(call: &mut Call<'_, '_>) {
-    let options = call.options(&single_dash(
-        "cmd= init= separator= newline= nullvalue= vfs= mmap= maxsize= lookaside= pagecache= c= s= f= file= key= readonly header \
+    const SQLITE: Grammar = Grammar {
+        valued: "csf",
+        ..single_dash(
+            "cmd= init= separator= newline= nullvalue= vfs= mmap= maxsize= lookaside= pagecache= file= key= readonly header \
          csv json batch bail interactive list line column box table markdown html safe ascii echo help version",
-        true,
-    ));
+            true,
+        )
+    };
+    let options = call.options(&SQLITE);
     if options.has("help version") {
         return call.print(&PLAIN.to_string());
     }

@@ -361,6 +361,13 @@ fn search(call: &mut Call<'_, '_>) {
     if !options.has("e regexp f file files type-list") && !files.is_empty() {
         files.remove(0);
     }
+    let quiet = options.has("l files-with-matches L files-without-match c count q quiet files");
+    for pattern in options.values("g glob iglob include").map(text::live).collect::<Vec<_>>() {
+        // A search that picks the files with secrets shows them.
+        if !quiet && !pattern.starts_with('!') && call.place(&pattern, true).class == TargetClass::Secret {
+            call.read(&pattern);
+        }
+    }
     let names_only = options.has("l files-with-matches L files-without-match c count q quiet");
     let mut text = String::new();
     if files.is_empty() {
@@ -379,7 +386,8 @@ fn search(call: &mut Call<'_, '_>) {
             text.push_str(&format!("{}/{HOLE}\n", shown.trim_end_matches('/')));
             continue;
         }
-        if options.has("r R recursive") || file == "." {
+        let secret = call.place(&file, true).class == TargetClass::Secret;
+        if (options.has("r R recursive") || file == ".") && !secret {
             text.push_str(&format!("./{HOLE}\n"));
         } else {
             let found = call.read(&file);
@@ -504,6 +512,9 @@ fn path_tool(call: &mut Call<'_, '_>) {
 fn plain_output(call: &mut Call<'_, '_>) {
     if call.name == "seq" {
         return seq(call);
+    }
+    if call.name == "getent" && call.arguments().iter().any(|word| matches!(word.as_str(), "shadow" | "gshadow")) {
+        call.read("/etc/shadow");
     }
     let processes = matches!(call.name.as_str(), "pgrep" | "pidof" | "lsof");
     let printed = if processes { text::OUTPUT } else { PLAIN };
@@ -637,8 +648,11 @@ fn awk(call: &mut Call<'_, '_>) {
 
 /// `vim -c command file`, `ex -s file <<< commands`
 fn vim(call: &mut Call<'_, '_>) {
+    // In batch mode `-s` is a flag, otherwise it takes a file.
+    let silent = call.name == "ex"
+        || call.arguments().iter().any(|word| word.len() < 5 && (word.starts_with("-e") || word.starts_with("-E")));
     let options = gnu(
-        "cSuUtTwWispPor",
+        if silent { "cSuUtTwWipPor" } else { "cSuUtTwWispPor" },
         "cmd= startuptime= servername= remote-send= remote-expr= listen= noplugin clean headless help version",
     )
     .read(call.arguments());
