@@ -57,7 +57,7 @@ fn plain(_: &[String], _: &str) -> Option<String> {
     Some(text::PLAIN.into())
 }
 
-fn unbase64(input: &str) -> Option<String> {
+pub(crate) fn unbase64(input: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let (mut value, mut bits) = (0_u32, 0_u32);
     for byte in input.bytes().filter(|byte| !byte.is_ascii_whitespace()) {

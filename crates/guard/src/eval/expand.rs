@@ -312,8 +312,7 @@ impl Machine<'_> {
                 });
             }
             "RANDOM" | "SRANDOM" | "SECONDS" | "EPOCHSECONDS" | "EPOCHREALTIME" | "LINENO" | "BASHPID" | "UID"
-            | "EUID" | "PPID" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "COLUMNS" | "LINES"
-            | "BASH_VERSION"
+            | "EUID" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "COLUMNS" | "LINES" | "BASH_VERSION"
                 if !self.state.variables.contains_key(name) =>
             {
                 return one(PLAIN.to_string());

@@ -21,7 +21,7 @@ use std::rc::Rc;
 pub(crate) use arithmetic::integer;
 pub(crate) use builtins::BUILTINS;
 pub(crate) use call::{Call, Extent, Writing, base_name, blurred, is_secret_name};
-pub(crate) use decode::filtered;
+pub(crate) use decode::{filtered, unbase64};
 pub(crate) use run::quoted;
 pub(crate) use state::{Key, Slot, Value};
 

@@ -4,13 +4,25 @@
 //! effects. A program without a model does nothing worth a question; a program whose name nobody can tell does.
 //! `CONTRIBUTING.md` says how to add one.
 
+pub(crate) mod accounts;
+mod disks;
 pub(crate) mod environment;
 mod files;
 mod find;
+mod history;
 pub(crate) mod interpreters;
+mod kernel;
+mod network;
 pub(crate) mod options;
+mod power;
+mod powershell;
+mod processes;
+mod services;
 mod shells;
 mod text_tools;
+mod verbs;
+mod volumes;
+mod windows;
 mod wrappers;
 
 use std::collections::HashMap;
@@ -61,11 +73,22 @@ pub(crate) const fn prints(names: &'static [&'static str], model: fn(&mut Call<'
 
 const FAMILIES: &[&[Program]] = &[
     crate::eval::BUILTINS,
+    accounts::PROGRAMS,
+    disks::PROGRAMS,
     files::PROGRAMS,
     find::PROGRAMS,
+    history::PROGRAMS,
     interpreters::PROGRAMS,
+    kernel::PROGRAMS,
+    network::PROGRAMS,
+    power::PROGRAMS,
+    powershell::PROGRAMS,
+    processes::PROGRAMS,
+    services::PROGRAMS,
     shells::PROGRAMS,
     text_tools::PROGRAMS,
+    volumes::PROGRAMS,
+    windows::PROGRAMS,
     wrappers::PROGRAMS,
 ];
 
@@ -82,10 +105,24 @@ fn lookup(name: &str) -> Option<Program> {
     if let Some(program) = TABLE.get(name) {
         return Some(*program);
     }
-    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return TABLE.get(name.to_ascii_lowercase().as_str()).filter(|program| program.kind == Kind::Windows).copied();
+    if name.bytes().any(|byte| byte.is_ascii_uppercase())
+        && let Some(program) = TABLE.get(name.to_ascii_lowercase().as_str())
+        && program.kind == Kind::Windows
+    {
+        return Some(*program);
     }
-    versioned(name).and_then(|name| TABLE.get(name)).copied()
+    if let Some(program) = kin(name).or_else(|| versioned(name)).and_then(|name| TABLE.get(name)) {
+        return Some(*program);
+    }
+    windows::cmdlet(name)
+}
+
+/// `mkfs.xfs` is a `mkfs` and `partclone.ext4` a `partclone`.
+fn kin(name: &str) -> Option<&str> {
+    ["mkfs.", "fsck.", "newfs_", "partclone."]
+        .into_iter()
+        .find(|first| name.starts_with(first))
+        .map(|first| first.trim_end_matches(['.', '_']))
 }
 
 /// `python3.12` is `python`, `gcc-13` is `gcc`.
@@ -120,6 +157,11 @@ pub(crate) fn run(call: &mut Call<'_, '_>) {
     if text::has_glob(&program) && !matches!(call.name.as_str(), "[" | "[[") && text::unglob(&program) != "[" {
         return matched(call, &program);
     }
+    if let Some(name) = init_script(&program) {
+        let mut words = vec!["service".to_owned(), name.to_owned()];
+        words.extend_from_slice(call.arguments());
+        return call.run(words);
+    }
     match lookup(&call.name) {
         Some(program) => apply(program, call),
         None => {
@@ -128,6 +170,14 @@ pub(crate) fn run(call: &mut Call<'_, '_>) {
             call.print(&output);
         }
     }
+}
+
+/// The service that a script of `init` starts and stops.
+fn init_script(program: &str) -> Option<&str> {
+    ["/etc/init.d/", "/etc/rc.d/init.d/", "/etc/rc.d/", "/usr/local/etc/rc.d/"]
+        .into_iter()
+        .find_map(|directory| program.strip_prefix(directory))
+        .filter(|name| !name.is_empty() && !name.contains('/'))
 }
 
 fn apply(program: Program, call: &mut Call<'_, '_>) {
