@@ -114,6 +114,8 @@ pub(crate) struct Machine<'w> {
     pub(crate) declared: bool,
     /// Something in this pipeline prints for ever.
     pub(crate) endless_input: bool,
+    /// What runs now has all rights.
+    pub(crate) elevated: bool,
     /// `$_`
     pub(crate) last_argument: String,
     frames: Vec<Frame>,
@@ -142,6 +144,7 @@ impl<'w> Machine<'w> {
             traps: Vec::new(),
             declared: false,
             endless_input: false,
+            elevated: false,
             last_argument: String::new(),
             frames: Vec::new(),
             calls: 0,

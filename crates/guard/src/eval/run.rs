@@ -478,7 +478,7 @@ impl Machine<'_> {
                     Some(fact) if append => format!("{}{output}", fact.text),
                     _ => output,
                 };
-                self.state.set(Key::File(path), Slot::Text(Some(output)));
+                self.remember_file(&path, output);
             }
         }
         self.stdin = outer;

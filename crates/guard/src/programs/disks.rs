@@ -1,8 +1,8 @@
 //! Programs that write file systems, partition tables, headers and raw blocks. What they write to is a path like any
 //! other: on a raw disk it never runs, on a regular file it is an ordinary write.
 
-use super::options::{Grammar, gnu, leading, single_dash};
-use super::{Kind, Program, plain, prints};
+use super::options::{Grammar, gnu, leading};
+use super::{Program, plain, prints};
 use crate::eval::{Call, Writing, blurred};
 use crate::finding::{Effect, TargetClass};
 use crate::text::{self, HOLE};
@@ -74,42 +74,32 @@ pub(super) const PROGRAMS: &[Program] = &[
         tuner,
     ),
     plain(&["fsck", "e2fsck", "dosfsck", "ntfsfix", "xfs_repair", "reiserfsck"], fsck),
-    plain(
-        &[
-            "ddrescue",
-            "dd_rescue",
-            "xfs_copy",
-            "rpi-imager",
-            "bmaptool",
-            "woeusb",
-            "usbimager",
-            "ventoy",
-            "etcher",
-            "wimlib-imagex",
-            "myrescue",
-        ],
-        imager,
-    ),
-    plain(&["partclone", "e2image", "ntfsclone", "partimage", "fsarchiver", "xfsrestore", "restore"], restorer),
-    plain(&["qemu-img"], qemu_img),
-    plain(&["qemu-nbd", "nbd-client"], network_block),
-    plain(&["make-bcache", "bcache", "bcachefs"], bcache),
-    plain(&["extlinux", "syslinux", "isohybrid", "ms-sys", "install-mbr"], boot_sector),
-    Program { names: &["diskutil"], model: diskutil, kind: Kind::Windows },
-    plain(&["asr", "hdiutil"], images),
-    Program { names: &["diskpart"], model: diskpart, kind: Kind::Windows },
-    Program { names: &["format", "format.com"], model: format_drive, kind: Kind::Windows },
 ];
 
 /// Writes to each of these; a raw disk among them never runs.
-fn write_all(call: &mut Call<'_, '_>, targets: &[String]) {
+pub(super) fn write_all(call: &mut Call<'_, '_>, targets: &[String]) {
     for target in targets {
         call.write(target, Writing::Replace);
     }
 }
 
+/// Writes to operands, and to every raw disk among the other words: which letter takes a value differs too much between
+/// programs to lose a disk over it.
+pub(super) fn write_disks(call: &mut Call<'_, '_>, operands: &[String]) {
+    write_all(call, operands);
+    for word in call.arguments().to_vec() {
+        let path = word.rsplit('=').next().unwrap_or_default();
+        if path.starts_with("/dev/") && !operands.contains(&word) {
+            let place = call.place(path, true);
+            if place.class == TargetClass::Device {
+                call.write_place(&place, Writing::Replace);
+            }
+        }
+    }
+}
+
 /// The same for what is only dangerous on a disk, and nothing on a file.
-fn change_all(call: &mut Call<'_, '_>, targets: &[String], why: &str) {
+pub(super) fn change_all(call: &mut Call<'_, '_>, targets: &[String], why: &str) {
     for target in targets {
         let place = call.place(target, true);
         if !matches!(place.class, TargetClass::Workspace | TargetClass::Temporary) {
@@ -151,7 +141,7 @@ fn format(call: &mut Call<'_, '_>) {
     if kind == "xfs" && options.has("N") {
         return;
     }
-    write_all(call, &options.operands);
+    write_disks(call, &options.operands);
 }
 
 /// `dd if=… of=…`
@@ -202,7 +192,7 @@ fn wipefs(call: &mut Call<'_, '_>) {
     if options.asks_only() || options.has("n no-act") || !options.has("a all o offset") {
         return;
     }
-    write_all(call, &options.operands);
+    write_disks(call, &options.operands);
 }
 
 /// Programs without a harmless use of a device.
@@ -216,7 +206,7 @@ fn erase(call: &mut Call<'_, '_>) {
         return;
     }
     operands.retain(|word| word.contains('/'));
-    write_all(call, &operands);
+    write_disks(call, &operands);
 }
 
 fn hdparm(call: &mut Call<'_, '_>) {
@@ -243,7 +233,7 @@ fn hdparm(call: &mut Call<'_, '_>) {
     };
     if has(&erases) || words.iter().any(|word| word.starts_with("--security-erase") || word.starts_with("--fwdownload"))
     {
-        return write_all(call, &devices);
+        return write_disks(call, &devices);
     }
     let changes =
         ["-y", "-Y", "--security-set-pass", "--security-unlock", "--security-disable", "--security-freeze", "-w"];
@@ -291,7 +281,7 @@ fn nvme(call: &mut Call<'_, '_>) {
 fn write_raw(call: &mut Call<'_, '_>, devices: &[String]) {
     let devices: Vec<String> =
         devices.iter().filter(|word| word.contains('/') || text::is_unknown(word)).cloned().collect();
-    write_all(call, &devices);
+    write_disks(call, &devices);
 }
 
 // --------------------------------------------------------------------------------------------------- partition tables
@@ -310,9 +300,9 @@ fn interactive(call: &mut Call<'_, '_>) {
         return;
     }
     match typed(call, &["w", "Y", "write", "wq"]) {
-        Some(true) => write_all(call, &options.operands),
+        Some(true) => write_disks(call, &options.operands),
         Some(false) => {}
-        None if options.has("B i I a u") && call.name == "fdisk" => write_all(call, &options.operands),
+        None if options.has("B i I a u") && call.name == "fdisk" => write_disks(call, &options.operands),
         None => change_all(call, &options.operands, "opens the partitions of a disk for editing"),
     }
 }
@@ -333,7 +323,7 @@ fn sfdisk(call: &mut Call<'_, '_>) {
     if let Some(device) = options.operands.first().cloned()
         && !asks
     {
-        write_all(call, &[device]);
+        write_disks(call, &[device]);
     }
 }
 
@@ -359,7 +349,7 @@ fn sgdisk(call: &mut Call<'_, '_>) {
         !matches!(name.as_str(), "R" | "replicate") && !reads.split_ascii_whitespace().any(|read| read == name)
     });
     if writes {
-        write_all(call, &options.operands);
+        write_disks(call, &options.operands);
     }
 }
 
@@ -443,7 +433,7 @@ fn bsd(call: &mut Call<'_, '_>) {
 fn badblocks(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu("bcdeioptB", ""));
     if options.has("w") {
-        return write_all(call, &options.operands[..options.operands.len().min(1)]);
+        return write_disks(call, &options.operands[..options.operands.len().min(1)]);
     }
     if options.has("n") {
         change_all(call, &options.operands[..options.operands.len().min(1)], "writes each block of a disk anew");
@@ -463,13 +453,13 @@ fn cryptsetup(call: &mut Call<'_, '_>) {
         return;
     }
     if call.name == "cryptsetup-reencrypt" {
-        return write_all(call, &options.operands);
+        return write_disks(call, &options.operands);
     }
     let verb = options.operands.first().cloned().unwrap_or_default();
     let devices: Vec<String> = options.operands.iter().skip(1).take(1).cloned().collect();
     match verb.as_str() {
         "luksFormat" | "format" | "erase" | "luksErase" | "luksHeaderRestore" | "reencrypt" => {
-            write_all(call, &devices)
+            write_disks(call, &devices)
         }
         "luksRemoveKey" | "luksKillSlot" | "luksAddKey" | "luksChangeKey" | "config" | "convert" | "token"
         | "repair" | "luksConvertKey" => change_all(call, &devices, "changes keys in the header of a disk"),
@@ -505,7 +495,7 @@ fn mdadm(call: &mut Call<'_, '_>) {
             .filter(|word| *word != "missing" && word.contains('/') || text::is_unknown(word))
             .cloned()
             .collect();
-        return write_all(call, &devices);
+        return write_disks(call, &devices);
     }
     if options.has("stop S grow G fail f remove r add re-add replace set-faulty update-subarray readonly o readwrite w")
         && !options.has("examine E detail D query Q")
@@ -577,209 +567,6 @@ fn fsck(call: &mut Call<'_, '_>) {
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------- images
-
-/// `program image target`
-fn imager(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("bBcdimKnrsSTxeCEMOPQXotlv", "bmap= device= force help version cli debug target-filesystem= label= partition= size= input-position= output-position= max-size= log-events="));
-    if options.asks_only() || options.has("h V") {
-        return;
-    }
-    let operands = &options.operands;
-    let target = match call.name.as_str() {
-        "woeusb" => operands.last(),
-        "ventoy" => {
-            let words = call.arguments();
-            if words.iter().any(|word| matches!(word.as_str(), "-l" | "-h")) { None } else { words.last() }
-        }
-        "bmaptool" => operands.get(2).filter(|_| operands.first().is_some_and(|verb| verb == "copy")),
-        "wimlib-imagex" => operands.last().filter(|_| operands.first().is_some_and(|verb| verb == "apply")),
-        "rpi-imager" | "etcher" | "usbimager" => operands.last().filter(|_| operands.len() > 1),
-        _ => operands.get(1),
-    };
-    if let Some(target) = target.cloned() {
-        call.write(&target, Writing::Replace);
-    }
-}
-
-fn restorer(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu(
-        "soOLDdbnCcfjzZAeMvr",
-        "source= output= overwrite= outfile= logfile= restore-image help version",
-    ));
-    if options.asks_only() {
-        return;
-    }
-    let words = call.arguments().to_vec();
-    let mut targets: Vec<String> = options.values("o O output overwrite").map(str::to_owned).collect();
-    match call.name.as_str() {
-        "e2image" if words.iter().any(|word| word == "-I") => targets.extend(options.operands.first().cloned()),
-        "e2image" => targets.extend(options.operands.get(1).cloned()),
-        "fsarchiver" => targets.extend(
-            words
-                .iter()
-                .filter_map(|word| word.split("dest=").nth(1))
-                .map(|rest| rest.split(',').next().unwrap_or_default().to_owned()),
-        ),
-        "partimage" if words.iter().any(|word| word == "restore" || word == "restmbr") => {
-            targets.extend(words.iter().filter(|word| word.starts_with("/dev/")).cloned());
-        }
-        _ => {}
-    }
-    write_all(call, &targets);
-}
-
-fn qemu_img(call: &mut Call<'_, '_>) {
-    let words = call.arguments().to_vec();
-    let Some(verb) = words.first().cloned() else { return };
-    let options = gnu("fFOoBbSlmstTgrR", "object= preallocation= backing= help").read(&words[1..]);
-    match verb.as_str() {
-        "convert" => write_all(
-            call,
-            &options.operands.last().cloned().filter(|_| options.operands.len() > 1).into_iter().collect::<Vec<_>>(),
-        ),
-        "create" | "resize" | "commit" | "rebase" | "amend" => {
-            write_all(call, &options.operands.first().cloned().into_iter().collect::<Vec<_>>());
-        }
-        "dd" => {
-            let target: Vec<String> =
-                words.iter().filter_map(|word| word.strip_prefix("of=")).map(str::to_owned).collect();
-            write_all(call, &target);
-        }
-        "snapshot" if words.iter().any(|word| matches!(word.as_str(), "-d" | "-a")) => {
-            call.asks(Effect::Disk, &options.operands.join(" "), "deletes or goes back to a snapshot");
-        }
-        _ => {}
-    }
-}
-
-fn network_block(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("cdfoPbpks", "connect= disconnect= help version"));
-    if options.has("d c connect disconnect") && !options.asks_only() {
-        call.asks(Effect::Disk, &call.arguments().join(" "), "adds a disk to this host or takes it away");
-    }
-}
-
-fn bcache(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("BCwb", "label= help version"));
-    if options.asks_only() {
-        return;
-    }
-    let formats = call.name == "make-bcache"
-        || options.operands.first().is_some_and(|verb| matches!(verb.as_str(), "format" | "make"));
-    if formats {
-        let devices: Vec<String> = call.arguments().iter().filter(|word| word.contains('/')).cloned().collect();
-        write_all(call, &devices);
-    }
-}
-
-fn boot_sector(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("dot", "install= update= help version"));
-    if !options.asks_only() {
-        change_all(call, &options.operands, "writes a boot loader");
-    }
-}
-
-// --------------------------------------------------------------------------------------------------- macOS and Windows
-
-fn diskutil(call: &mut Call<'_, '_>) {
-    let words: Vec<String> = call.arguments().iter().map(|word| word.to_ascii_lowercase()).collect();
-    let first = words.iter().position(|word| word != "quiet").unwrap_or(words.len());
-    let words = words[first..].to_vec();
-    let (Some(verb), second) = (words.first(), words.get(1).map(String::as_str).unwrap_or_default()) else { return };
-    let target = words[1..].join(" ");
-    match verb.as_str() {
-        "erasedisk" | "erasevolume" | "eraseoptical" | "reformat" | "partitiondisk" | "zerodisk" | "randomdisk"
-        | "secureerase" | "splitpartition" | "mergepartitions" | "addpartition" | "resizevolume" => {
-            call.never(Effect::Disk, &target, "writes over a raw disk");
-        }
-        "apfs" | "ap" if second == "erasevolume" => call.never(Effect::Disk, &target, "writes over a raw disk"),
-        "apfs" | "ap" | "corestorage" | "cs" | "appleraid" | "ar"
-            if [
-                "delete", "create", "add", "remove", "resize", "convert", "decrypt", "encrypt", "unlock", "lock",
-                "change", "update", "repair", "set", "unmount",
-            ]
-            .iter()
-            .any(|change| second.starts_with(change)) =>
-        {
-            call.asks(Effect::Disk, &target, "changes volumes");
-        }
-        "unmount" | "umount" | "unmountdisk" | "eject" | "rename" | "renamevolume" | "enablejournal"
-        | "disablejournal" | "enableownership" | "disableownership" | "repairvolume" | "repairdisk"
-        | "repairpermissions" | "mergepartition" => {
-            call.asks(Effect::Disk, &target, "unmounts or changes volumes");
-        }
-        _ => {}
-    }
-}
-
-fn images(call: &mut Call<'_, '_>) {
-    let words = call.arguments().to_vec();
-    let verb = words.first().map(String::as_str).unwrap_or_default();
-    if call.name == "asr" {
-        if verb == "restore" || words.iter().any(|word| word.trim_start_matches('-') == "erase") {
-            call.never(Effect::Disk, &words[1..].join(" "), "writes over a raw disk");
-        }
-        return;
-    }
-    match verb {
-        "detach" | "eject" | "unmount" => call.asks(Effect::Disk, &words[1..].join(" "), "unmounts a volume"),
-        "burn" => call.asks(Effect::Disk, &words[1..].join(" "), "writes over a disc"),
-        "create" | "convert" => {
-            let options = single_dash("size= fs= volname= srcfolder= format= type= o= layout= srcdevice=", true)
-                .read(&words[1..]);
-            let targets: Vec<String> = match options.value("o") {
-                Some(file) => vec![file.to_owned()],
-                None if verb == "create" => options.operands.clone(),
-                None => Vec::new(),
-            };
-            write_all(call, &targets);
-        }
-        _ => {}
-    }
-}
-
-/// `diskpart` reads its commands from its input or from a script.
-fn diskpart(call: &mut Call<'_, '_>) {
-    let words = call.arguments().to_vec();
-    let script = words.iter().position(|word| word.eq_ignore_ascii_case("/s") || word.eq_ignore_ascii_case("-s"));
-    let source = match script.and_then(|at| words.get(at + 1)).cloned() {
-        Some(file) => call.read(&file),
-        None => match call.input() {
-            Some(input) => input,
-            None => return,
-        },
-    };
-    let mut changes = false;
-    for line in source.lines() {
-        let verb = line.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
-        match verb.as_str() {
-            "clean" | "format" | "delete" | "convert" | "create" | "recover" | "shrink" => {
-                return call.never(Effect::Disk, line, "writes over a raw disk");
-            }
-            "active" | "inactive" | "assign" | "remove" | "attributes" | "offline" | "online" | "set" | "setid"
-            | "gpt" | "extend" | "uniqueid" | "break" | "add" | "attach" | "detach" | "merge" | "compact"
-            | "repair" => {
-                changes = true;
-            }
-            _ => {}
-        }
-    }
-    if changes || text::is_unknown(&source) {
-        call.asks(Effect::Disk, "disks", "changes disks or volumes");
-    }
-}
-
-/// `format C: /y` of Windows; elsewhere the name belongs to many harmless scripts.
-fn format_drive(call: &mut Call<'_, '_>) {
-    let drive = call.arguments().iter().find(|word| super::windows::is_drive(word)).cloned();
-    if let Some(drive) = drive
-        && !call.arguments().iter().any(|word| word == "/?")
-    {
-        call.never(Effect::Disk, &drive, "writes over a whole drive");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::Verdict::{self, Dangerous, Hardline, Safe};
@@ -814,13 +601,6 @@ mod tests {
             ("cryptsetup erase /dev/sda2", "cryptsetup luksFormat vault.img"),
             ("mdadm --zero-superblock /dev/sdb1", "mdadm --examine /dev/sdb1"),
             ("mdadm -C /dev/md0 -l 1 -n 2 /dev/sdb1 /dev/sdc1", "mdadm -D /dev/md0"),
-            ("ddrescue -f a.img /dev/sdd map", "ddrescue /dev/sdd a.img map"),
-            ("partclone.ext4 -r -s a.img -o /dev/sda1", "partclone.ext4 -c -s /dev/sda1 -o a.img"),
-            ("qemu-img convert -O raw a.qcow2 /dev/sdb", "qemu-img convert -O raw a.qcow2 a.raw"),
-            ("diskutil eraseDisk APFS New disk2", "diskutil info disk2"),
-            ("asr restore --source a.dmg --target /dev/disk3 --erase", "asr imagescan --source a.dmg"),
-            ("printf 'select disk 1\\nclean\\n' | diskpart", "printf 'list disk\\n' | diskpart"),
-            ("format C: /y", "format README.md"),
         ] {
             assert_eq!(verdict(never), Hardline, "{never}");
             assert_eq!(verdict(twin), Safe, "{twin}");
@@ -835,7 +615,6 @@ mod tests {
             ("cryptsetup luksKillSlot /dev/sda2 1", "cryptsetup status x"),
             ("mkfs.ext4 \"$DEVICE\"", "mkfs.ext4 --help"),
             ("dmsetup remove x", "dmsetup ls"),
-            ("diskutil unmountDisk disk2", "diskutil list"),
             ("mdadm --stop /dev/md0", "mdadm --detail --scan"),
         ] {
             assert_eq!(verdict(asks), Dangerous, "{asks}");

@@ -235,6 +235,24 @@ fn host(call: &mut Call<'_, '_>) {
     }
 }
 
+/// `date` and `hostname` show, and set what they are given.
+pub(super) fn clock_and_name(call: &mut Call<'_, '_>) {
+    let (set, target) = if call.name == "hostname" {
+        let options = call.options(&gnu("F", "file= boot help version"));
+        (!options.operands.is_empty() || options.has("F file b boot"), "the name of the host")
+    } else {
+        let options = call
+            .options(&gnu("dfrsIRv", "date= file= reference= set= iso-8601=? rfc-3339= utc universal help version"));
+        let given = options.operands.iter().any(|word| {
+            word.len() >= 8 && word.chars().all(|c| c.is_ascii_digit() || c == '.') && call.arguments().len() == 1
+        });
+        (options.has("s set") || given, "the clock")
+    };
+    if set {
+        call.asks(Effect::Service, target, "changes settings of this host");
+    }
+}
+
 fn modprobe(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu(
         "CdS",

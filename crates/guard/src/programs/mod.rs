@@ -10,6 +10,7 @@ pub(crate) mod environment;
 mod files;
 mod find;
 mod history;
+mod images;
 pub(crate) mod interpreters;
 mod kernel;
 mod network;
@@ -78,6 +79,7 @@ const FAMILIES: &[&[Program]] = &[
     files::PROGRAMS,
     find::PROGRAMS,
     history::PROGRAMS,
+    images::PROGRAMS,
     interpreters::PROGRAMS,
     kernel::PROGRAMS,
     network::PROGRAMS,

@@ -499,6 +499,9 @@ fn plain_output(call: &mut Call<'_, '_>) {
     if call.name == "seq" {
         return seq(call);
     }
+    if matches!(call.name.as_str(), "date" | "gdate" | "hostname") {
+        super::kernel::clock_and_name(call);
+    }
     let processes = matches!(call.name.as_str(), "pgrep" | "pidof" | "lsof");
     let printed = if processes { text::OUTPUT } else { PLAIN };
     call.print(&format!("{printed}\n"));

@@ -134,7 +134,14 @@ fn sudo(call: &mut Call<'_, '_>) {
     if is_interactive_shell(&words) {
         call.asks(Effect::Privilege, "root", "opens a shell with all rights");
     }
+    with_rights(call, words);
+}
+
+/// A shell without a text behind further wrappers is one with all rights as well.
+fn with_rights(call: &mut Call<'_, '_>, words: Vec<String>) {
+    let outer = std::mem::replace(&mut call.machine.elevated, true);
     call.run(words);
+    call.machine.elevated = outer;
 }
 
 /// A shell that is given nothing to run but its input.
@@ -153,7 +160,7 @@ fn pkexec(call: &mut Call<'_, '_>) {
     if options.operands.is_empty() || is_interactive_shell(&options.operands) {
         return call.asks(Effect::Privilege, "root", "opens a shell with all rights");
     }
-    call.run(options.operands);
+    with_rights(call, options.operands);
 }
 
 const ENV: Grammar = leading(

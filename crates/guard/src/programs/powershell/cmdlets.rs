@@ -522,7 +522,7 @@ pub(super) fn method(
             }
         }
         "win32shutdown" | "win32shutdowntracker" => power::never(call, "this machine"),
-        "reboot" | "shutdown" if lower.contains("operatingsystem") || lower.contains(text::HOLE) => {
+        "reboot" | "shutdown" if lower.contains("operatingsystem") || lower.contains(HOLE) => {
             power::never(call, "this machine")
         }
         "kill" | "terminate" | "closemainwindow" => {
