@@ -338,11 +338,10 @@ fn security(call: &mut Call<'_, '_>, words: &[String]) {
         | "add-internet-password"
         | "import"
         | "default-keychain"
-            if verb != "default-keychain" || words.iter().any(|word| word == "-s") =>
+            if (verb != "default-keychain" || words.iter().any(|word| word == "-s"))
+                && (verb != "authorizationdb" || words.iter().any(|word| word == "write" || word == "remove")) =>
         {
-            if verb != "authorizationdb" || words.iter().any(|word| word == "write" || word == "remove") {
-                call.asks(Effect::Persistence, "the keychain", "changes stored keys or whom this host trusts");
-            }
+            call.asks(Effect::Persistence, "the keychain", "changes stored keys or whom this host trusts");
         }
         _ => {}
     }

@@ -459,7 +459,7 @@ fn cryptsetup(call: &mut Call<'_, '_>) {
     let devices: Vec<String> = options.operands.iter().skip(1).take(1).cloned().collect();
     match verb.as_str() {
         "luksFormat" | "format" | "erase" | "luksErase" | "luksHeaderRestore" | "reencrypt" => {
-            write_disks(call, &devices)
+            write_disks(call, &devices);
         }
         "luksRemoveKey" | "luksKillSlot" | "luksAddKey" | "luksChangeKey" | "config" | "convert" | "token"
         | "repair" | "luksConvertKey" => change_all(call, &devices, "changes keys in the header of a disk"),

@@ -217,7 +217,7 @@ fn host(call: &mut Call<'_, '_>) {
         }
         "setsebool" => call.asks(Effect::Service, &call.arguments().join(" "), WHY),
         "grub-install" | "grub2-install" => {
-            call.asks(Effect::Disk, &call.arguments().join(" "), "writes a boot loader")
+            call.asks(Effect::Disk, &call.arguments().join(" "), "writes a boot loader");
         }
         "nvram" => {
             let options = call.options(&gnu("f", ""));

@@ -187,6 +187,9 @@ fn apply(program: Program, call: &mut Call<'_, '_>) {
         call.print(&text::PLAIN.to_string());
         return;
     }
+    if program.kind == Kind::Windows && call.arguments().iter().any(|word| text::unglob(word) == "/?") {
+        return;
+    }
     (program.model)(call);
     if matches!(program.kind, Kind::Plain | Kind::Windows) {
         let output = call.input().map_or_else(|| text::HOLE.to_string(), |input| blurred(&input));

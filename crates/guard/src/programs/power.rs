@@ -244,7 +244,7 @@ fn osascript(call: &mut Call<'_, '_>) {
     apple_events(call, &source);
 }
 
-/// What a text of AppleScript asks other programs for.
+/// What a text of `AppleScript` asks other programs for.
 fn apple_events(call: &mut Call<'_, '_>, source: &str) {
     let source = text::unglob(source);
     for line in source.lines() {

@@ -21,6 +21,9 @@ const DEEPEST: usize = 24;
 /// How many commands are looked at.
 const MOST: usize = 2_000;
 
+/// How much of a text is kept.
+const MOST_TEXT: usize = 1 << 14;
+
 /// Options of the program with values.
 const VALUED: [&str; 12] = [
     "executionpolicy",
@@ -425,7 +428,8 @@ impl Reader {
             let yielded = flow.unwrap_or_default();
             match assigned {
                 Some(name) => {
-                    self.variables.insert(name, yielded.join(" "));
+                    let text = yielded.join(" ");
+                    self.variables.insert(name, if text.len() > MOST_TEXT { HOLE.into() } else { text });
                 }
                 None => values.extend(yielded),
             }
@@ -468,7 +472,7 @@ impl Reader {
         };
         let lower = name.to_ascii_lowercase();
         if KEYWORDS.contains(&lower.as_str()) {
-            self.endless(call, &lower, &words);
+            endless(call, &lower, &words);
             let mut values = Vec::new();
             for word in &words[1..] {
                 values.extend(self.value(call, word));
@@ -484,38 +488,14 @@ impl Reader {
         cmdlets::run(self, call, &name, &arguments, flow)
     }
 
-    /// A loop without an end that starts programs.
-    fn endless(&self, call: &mut Call<'_, '_>, keyword: &str, words: &[Word]) {
-        let condition = words.iter().find_map(|word| match word.parts.first() {
-            Some(Part::Group(group)) => Some(group.trim().to_ascii_lowercase()),
-            _ => None,
-        });
-        let forever = match keyword {
-            "while" => matches!(condition.as_deref(), Some("$true" | "1" | "true")),
-            "for" => condition
-                .as_deref()
-                .is_some_and(|group| group.split(';').nth(1).is_some_and(|part| part.trim().is_empty())),
-            _ => false,
-        };
-        let spawns = words.iter().flat_map(|word| &word.parts).any(|part| match part {
-            Part::Block(block) => {
-                let block = block.to_ascii_lowercase();
-                ["start-process", "saps ", "start-job", "start powershell", "start cmd", "start pwsh"]
-                    .iter()
-                    .any(|spawn| block.contains(spawn))
-            }
-            _ => false,
-        });
-        if forever && spawns {
-            call.machine.without_end();
-        }
-    }
-
     /// What a word stands for; groups and blocks in it are judged.
     fn value(&mut self, call: &mut Call<'_, '_>, word: &Word) -> Vec<String> {
         let mut out = String::new();
         let mut list: Option<Vec<String>> = None;
         for (index, part) in word.parts.iter().enumerate() {
+            if out.len() > MOST_TEXT {
+                out = HOLE.into();
+            }
             match part {
                 Part::Text(text, _) => out.push_str(text),
                 Part::Variable(name) => out.push_str(&self.variable(call, name)),
@@ -559,9 +539,8 @@ impl Reader {
         let home = call.machine.world.home.clone();
         match lower.as_str() {
             "true" | "false" => lower,
-            "null" => String::new(),
             "home" | "env:home" | "env:userprofile" | "env:homepath" => home,
-            "env:homedrive" => String::new(),
+            "null" | "env:homedrive" => String::new(),
             "env:systemdrive" => "C:".into(),
             "env:systemroot" | "env:windir" => "C:\\Windows".into(),
             "env:programfiles" => "C:\\Program Files".into(),
@@ -576,17 +555,44 @@ impl Reader {
             _ => HOLE.to_string(),
         }
     }
+}
 
-    /// Runs a program that is none of PowerShell's own.
-    fn native(&mut self, call: &mut Call<'_, '_>, words: Vec<String>, flow: Option<&[String]>) -> Vec<String> {
-        let outer = Rc::clone(&call.machine.stdin);
-        if let Some(flow) = flow {
-            call.machine.stdin = Feed::of(flow.join("\n"));
+/// A loop without an end that starts programs.
+fn endless(call: &mut Call<'_, '_>, keyword: &str, words: &[Word]) {
+    let condition = words.iter().find_map(|word| match word.parts.first() {
+        Some(Part::Group(group)) => Some(group.trim().to_ascii_lowercase()),
+        _ => None,
+    });
+    let forever = match keyword {
+        "while" => matches!(condition.as_deref(), Some("$true" | "1" | "true")),
+        "for" => {
+            condition.as_deref().is_some_and(|group| group.split(';').nth(1).is_some_and(|part| part.trim().is_empty()))
         }
-        call.run(words);
-        call.machine.stdin = outer;
-        vec![HOLE.to_string()]
+        _ => false,
+    };
+    let spawns = words.iter().flat_map(|word| &word.parts).any(|part| match part {
+        Part::Block(block) => {
+            let block = block.to_ascii_lowercase();
+            ["start-process", "saps ", "start-job", "start powershell", "start cmd", "start pwsh"]
+                .iter()
+                .any(|spawn| block.contains(spawn))
+        }
+        _ => false,
+    });
+    if forever && spawns {
+        call.machine.without_end();
     }
+}
+
+/// Runs a program that is none of PowerShell's own.
+fn native(call: &mut Call<'_, '_>, words: Vec<String>, flow: Option<&[String]>) -> Vec<String> {
+    let outer = Rc::clone(&call.machine.stdin);
+    if let Some(flow) = flow {
+        call.machine.stdin = Feed::of(flow.join("\n"));
+    }
+    call.run(words);
+    call.machine.stdin = outer;
+    vec![HOLE.to_string()]
 }
 
 /// Whether a word in the first place can be the name of a command.

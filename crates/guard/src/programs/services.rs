@@ -166,7 +166,7 @@ fn sessions(call: &mut Call<'_, '_>) {
         bind copy-to set-limit clean read-only";
     match asked(&options, list) {
         Asked::Yes => {
-            call.asks(Effect::Service, &options.operands[1..].join(" "), "ends or changes sessions or machines")
+            call.asks(Effect::Service, &options.operands[1..].join(" "), "ends or changes sessions or machines");
         }
         Asked::Unknown => call.cannot_tell("tells sessions something that cannot be told"),
         Asked::No => {}

@@ -85,7 +85,7 @@ pub(super) fn remove(call: &mut Call<'_, '_>, path: &str, extent: Extent) {
             call.never(Effect::Delete, &path, "wipes a drive, the system or a home directory");
         }
         Target::Whole(path) | Target::Drive(path) => {
-            call.asks(Effect::Delete, &path, "deletes files outside the workspace")
+            call.asks(Effect::Delete, &path, "deletes files outside the workspace");
         }
         Target::Path(path) => call.delete(&text::live(&path), extent),
     }
@@ -209,11 +209,14 @@ pub(super) fn command_line(call: &mut Call<'_, '_>, line: &str) {
     }
     commands.push(words);
     for words in commands.into_iter().take(64) {
-        command(call, words);
+        command(call, words, 0);
     }
 }
 
-fn command(call: &mut Call<'_, '_>, mut words: Vec<String>) {
+fn command(call: &mut Call<'_, '_>, mut words: Vec<String>, depth: usize) {
+    if depth > 24 {
+        return call.cannot_tell("leads from one command to the next too many times");
+    }
     // Redirections, with or without a blank.
     while let Some(at) = words.iter().position(|word| word.contains('>')) {
         let word = words.remove(at);
@@ -229,23 +232,21 @@ fn command(call: &mut Call<'_, '_>, mut words: Vec<String>) {
     }
     let Some(first) = words.first().map(|word| word.trim_start_matches('@').to_ascii_lowercase()) else { return };
     match first.as_str() {
-        "" | "echo" | "rem" | "dir" | "cd" | "chdir" | "cls" | "ver" | "vol" | "path" | "title" | "pause" | "exit" => {}
         "set" if words.len() == 1 => call.print(&SECRET.to_string()),
-        "set" | "setlocal" | "endlocal" | "goto" | "shift" => {}
         "if" => {
             let at = words.iter().position(|word| is_inner(word)).unwrap_or(words.len());
-            command(call, words.split_off(at));
+            command(call, words.split_off(at), depth + 1);
         }
         "for" => {
             let at = words.iter().position(|word| word.eq_ignore_ascii_case("do")).map_or(words.len(), |at| at + 1);
-            command(call, words.split_off(at));
+            command(call, words.split_off(at), depth + 1);
         }
         "call" | "else" | "start" => {
             let mut rest = words.split_off(1);
             while rest.first().is_some_and(|word| word.starts_with('/') || word.is_empty()) {
                 rest.remove(0);
             }
-            command(call, rest);
+            command(call, rest, depth + 1);
         }
         "rmdir" | "rd" => {
             words[0] = "rd".into();
@@ -270,17 +271,23 @@ fn command(call: &mut Call<'_, '_>, mut words: Vec<String>) {
                 write(call, to, Writing::Replace);
             }
         }
-        "md" | "mkdir" | "mklink" | "pushd" | "popd" | "assoc" | "ftype" | "prompt" | "time" | "find" | "sort"
-        | "where" => {}
         "date" if words.len() > 1 && words[1] != "/t" => {
-            call.asks(Effect::Service, "the clock", "changes settings of this host")
+            call.asks(Effect::Service, "the clock", "changes settings of this host");
         }
+        inner if HARMLESS.contains(&inner) => {}
         _ => {
             words[0] = first;
             call.run(words);
         }
     }
 }
+
+/// What the command line does itself, without harm.
+const HARMLESS: [&str; 30] = [
+    "", "echo", "rem", "dir", "cd", "chdir", "cls", "ver", "vol", "path", "title", "pause", "exit", "set", "setlocal",
+    "endlocal", "goto", "shift", "md", "mkdir", "mklink", "pushd", "popd", "assoc", "ftype", "prompt", "time", "find",
+    "sort", "where",
+];
 
 /// Words after the condition of an `if`.
 fn is_inner(word: &str) -> bool {
@@ -361,11 +368,10 @@ fn reg(call: &mut Call<'_, '_>) {
             call.asks(Effect::SecretRead, &key, "copies stored passwords");
         }
         Some(_)
-            if call.name.to_ascii_lowercase().starts_with("regedit") || call.name.eq_ignore_ascii_case("regini") =>
+            if (call.name.to_ascii_lowercase().starts_with("regedit") || call.name.eq_ignore_ascii_case("regini"))
+                && !words.iter().any(|word| word.starts_with("/e")) =>
         {
-            if !words.iter().any(|word| word.starts_with("/e")) {
-                call.asks(Effect::Persistence, &key, "changes settings of the system");
-            }
+            call.asks(Effect::Persistence, &key, "changes settings of the system");
         }
         _ => {}
     }
@@ -524,7 +530,7 @@ fn loader(call: &mut Call<'_, '_>) {
     match name.as_str() {
         "msiexec" => call.asks(Effect::Package, &words.join(" "), "installs or removes software"),
         "regsvr32" | "regasm" | "installutil" => {
-            call.asks(Effect::Persistence, &words.join(" "), "registers code with the system")
+            call.asks(Effect::Persistence, &words.join(" "), "registers code with the system");
         }
         "rundll32" | "mshta" => call.asks(Effect::CannotTell, &words.join(" "), "runs code that cannot be read here"),
         _ => {}
@@ -546,14 +552,13 @@ fn wmic(call: &mut Call<'_, '_>) {
     let words: Vec<String> = call.arguments().iter().map(|word| word.to_ascii_lowercase()).collect();
     let class = words.iter().find(|word| !word.starts_with('/')).cloned().unwrap_or_default();
     let does = |verb: &str| words.iter().any(|word| word == verb);
-    if class == "os" || class.contains("operatingsystem") {
-        if words
+    if (class == "os" || class.contains("operatingsystem"))
+        && words
             .iter()
             .any(|word| word.starts_with("reboot") || word.starts_with("shutdown") || word.starts_with("win32shutdown"))
         {
             return super::power::never(call, "this machine");
         }
-    }
     if !(does("call") || does("delete") || does("create") || does("set")) {
         return;
     }

@@ -198,12 +198,12 @@ pub(super) fn run(
     {
         // Signals and bundles of letters belong to the programs of the same name elsewhere.
         if name == "kill"
-            && words
-                .first()
-                .is_some_and(|(word, _)| word[1..].starts_with(|c: char| c.is_ascii_digit()) && word.starts_with('-'))
+            && words.first().is_some_and(|(word, _)| {
+                word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            })
         {
             let native = std::iter::once(name).chain(words.iter().map(|(word, _)| word.clone())).collect();
-            return reader.native(call, native, flow);
+            return super::native(call, native, flow);
         }
         name = (*full).to_owned();
     }
@@ -213,7 +213,7 @@ pub(super) fn run(
     }
     let Some((verb, noun)) = name.split_once('-').filter(|(verb, _)| super::is_verb(verb)) else {
         let native = std::iter::once(written.to_owned()).chain(words.iter().map(|(word, _)| word.clone())).collect();
-        return reader.native(call, native, flow);
+        return super::native(call, native, flow);
     };
     // Findings name the command and not the shell it runs in.
     let outer = std::mem::replace(&mut call.name, written.to_owned());
@@ -299,7 +299,6 @@ fn cmdlet(
             });
             return vec![if environment { SECRET.to_string() } else { HOLE.to_string() }];
         }
-        ("get", "clipboard") => return vec![HOLE.to_string()],
         ("write", _) | ("out", "string" | "host" | "default") => {
             let mut values = arguments.all(&["inputobject", "object", "message"]);
             if values.is_empty() {
@@ -312,7 +311,7 @@ fn cmdlet(
             let blocks = arguments.positional.concat();
             return if flow.is_some() { vec![blurred(&(handed().concat() + &blocks))] } else { unknown() };
         }
-        ("convertto", "securestring") => return vec![HOLE.to_string()],
+        ("get", "clipboard") | ("convertto", "securestring") => return vec![HOLE.to_string()],
         ("convertfrom", "securestring") if arguments.has("asplaintext") => return vec![SECRET.to_string()],
         ("new", "object") => return vec![arguments.all(&["typename", "comobject"]).join(" ")],
         ("add", "type") => {
@@ -523,10 +522,10 @@ pub(super) fn method(
         }
         "win32shutdown" | "win32shutdowntracker" => power::never(call, "this machine"),
         "reboot" | "shutdown" if lower.contains("operatingsystem") || lower.contains(HOLE) => {
-            power::never(call, "this machine")
+            power::never(call, "this machine");
         }
         "kill" | "terminate" | "closemainwindow" => {
-            call.asks(Effect::ProcessKill, "", "ends processes that a command found")
+            call.asks(Effect::ProcessKill, "", "ends processes that a command found");
         }
         "delete" => {
             let recursive = lower.contains("directory") && values.iter().any(|value| value == "true" || value == "1");
