@@ -1040,7 +1040,7 @@ impl Scanner<'_, '_, '_, '_> {
                         arguments.values.first().cloned().unwrap_or(Value::Unknown)
                     };
                 }
-                let decoded = crate::eval::base64_text(&first);
+                let decoded = crate::eval::unbase64(&first);
                 return decoded.map_or(Value::Unknown, Value::Text);
             }
             Action::Hex => return Value::Text(unhex(&first)),

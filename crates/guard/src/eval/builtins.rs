@@ -474,7 +474,10 @@ fn bind(call: &mut Call<'_, '_>) {
 
 fn history(call: &mut Call<'_, '_>) {
     let options = call.options(&crate::programs::options::gnu("d", "clear delete"));
-    if options.has("c d clear delete") || options.has("w") && options.operands.is_empty() {
+    // Other shells spell it as a verb.
+    let verb =
+        options.operands.first().is_some_and(|verb| matches!(verb.as_str(), "clear" | "delete" | "clear-session"));
+    if options.has("c d clear delete") || options.has("w") && options.operands.is_empty() || verb {
         call.asks(Effect::History, "the command history", "erases the command history");
     }
 }

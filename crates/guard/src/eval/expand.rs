@@ -93,8 +93,13 @@ impl Machine<'_> {
         for (index, part) in parts.iter().enumerate() {
             match part {
                 Part::Bare(bare) => {
-                    let bare = if index == 0 { self.tilde(bare) } else { bare.into() };
-                    fields.current.push_str(&text::live(&bare));
+                    // In a word such as `of=~/disk` the tilde stands for the same.
+                    let (name, rest) = match bare.split_once('=') {
+                        Some((name, rest)) if crate::shell::is_name(name) => bare.split_at(bare.len() - rest.len()),
+                        _ => ("", bare.as_str()),
+                    };
+                    let rest = if index == 0 { self.tilde(rest) } else { rest.into() };
+                    fields.current.push_str(&text::live(&format!("{name}{rest}")));
                 }
                 Part::Quoted(quoted) => fields.literal(quoted),
                 Part::Double(parts) => self.double(parts, &mut fields),
@@ -314,8 +319,7 @@ impl Machine<'_> {
                 });
             }
             "RANDOM" | "SRANDOM" | "SECONDS" | "EPOCHSECONDS" | "EPOCHREALTIME" | "LINENO" | "BASHPID" | "UID"
-            | "EUID" | "PPID" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "COLUMNS" | "LINES"
-            | "BASH_VERSION"
+            | "EUID" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "COLUMNS" | "LINES" | "BASH_VERSION"
                 if !self.state.variables.contains_key(name) =>
             {
                 return one(PLAIN.to_string());

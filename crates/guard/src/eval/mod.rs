@@ -22,7 +22,7 @@ pub(crate) use arithmetic::integer;
 pub(crate) use builtins::BUILTINS;
 pub use call::is_secret_name;
 pub(crate) use call::{Call, Extent, Writing, base_name, blurred};
-pub(crate) use decode::{filtered, unbase64 as base64_text};
+pub(crate) use decode::{filtered, unbase64};
 pub(crate) use run::quoted;
 pub(crate) use state::{Key, Slot, Value};
 

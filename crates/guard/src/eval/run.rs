@@ -512,7 +512,7 @@ impl Machine<'_> {
                     Some(fact) if append => format!("{}{output}", fact.text),
                     _ => output,
                 };
-                self.state.set(Key::File(path), Slot::Text(Some(output)));
+                self.remember_file(&path, output);
             }
         }
         self.stdin = outer;
@@ -628,6 +628,10 @@ impl Machine<'_> {
     }
 
     pub(crate) fn remember_file(&mut self, path: &str, text: String) {
+        // What is written into a table of cron runs as well, only later.
+        if let Some(names_users) = programs::accounts::is_cron_table(path) {
+            programs::accounts::cron_table(self, &text, names_users);
+        }
         self.state.set(Key::File(path.to_owned()), Slot::Text(Some(text)));
     }
 

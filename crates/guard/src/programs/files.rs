@@ -65,9 +65,11 @@ fn unlink(call: &mut Call<'_, '_>) {
     }
 }
 
-/// Only empty directories go, so only their names are lost.
+/// Only empty directories go, so only their names are lost; the program of Windows is another one.
 fn rmdir(call: &mut Call<'_, '_>) {
-    let _ = call;
+    if call.arguments().iter().any(|word| word.to_ascii_lowercase().starts_with("/s") && word.len() <= 4) {
+        super::windows::rd(call);
+    }
 }
 
 fn shred(call: &mut Call<'_, '_>) {

@@ -149,6 +149,9 @@ fn execute(call: &mut Call<'_, '_>, roots: &[String], command: &[String], narrow
         let whole = !narrowed && matches!(place.class, TargetClass::Root | TargetClass::System | TargetClass::Home);
         let found = if whole {
             place.path
+        } else if place.path == "/dev" {
+            // Most of what lies there and is worth finding is a disk.
+            format!("/dev/{}", text::live(name.filter(|name| !name.contains('/')).unwrap_or("sd*")))
         } else {
             let name = name.map(text::unglob).filter(|name| !name.contains(['*', '?', '['])).unwrap_or_default();
             format!("{}/{HOLE}/{name}", text::unglob(root).trim_end_matches('/'))

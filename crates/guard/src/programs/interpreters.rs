@@ -19,20 +19,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     runs(&["lua", "luajit", "texlua"], lua),
     runs(&["Rscript", "R"], r),
     runs(
-        &[
-            "julia",
-            "elixir",
-            "groovy",
-            "osascript",
-            "tclsh",
-            "guile",
-            "racket",
-            "ghci",
-            "runghc",
-            "swift",
-            "scala",
-            "jshell",
-        ],
+        &["julia", "elixir", "groovy", "tclsh", "guile", "racket", "ghci", "runghc", "swift", "scala", "jshell"],
         other,
     ),
 ];

@@ -4,11 +4,13 @@
 //! effects. A program without a model does nothing worth a question; a program whose name nobody can tell does.
 //! `CONTRIBUTING.md` says how to add one.
 
+pub(crate) mod accounts;
 mod archives;
 mod builds;
 mod clouds;
 mod clusters;
 mod containers;
+mod disks;
 pub(crate) mod environment;
 mod fetch;
 mod files;
@@ -16,8 +18,12 @@ mod find;
 mod forges;
 mod git;
 mod git_settings;
+mod history;
+mod host_network;
+mod images;
 mod infrastructure;
 pub(crate) mod interpreters;
+mod kernel;
 mod key_value;
 mod keys;
 mod machines;
@@ -26,8 +32,13 @@ mod network;
 mod node_packages;
 pub(crate) mod options;
 mod packages;
+mod power;
+mod powershell;
+mod processes;
 mod registries;
 mod remote;
+mod rows;
+mod services;
 mod shells;
 mod sql;
 mod sql_filter;
@@ -35,6 +46,8 @@ mod stores;
 mod text_tools;
 mod vcs;
 mod verbs;
+mod volumes;
+mod windows;
 mod wrappers;
 
 use std::collections::HashMap;
@@ -85,35 +98,46 @@ pub(crate) const fn prints(names: &'static [&'static str], model: fn(&mut Call<'
 
 const FAMILIES: &[&[Program]] = &[
     crate::eval::BUILTINS,
+    accounts::PROGRAMS,
     archives::PROGRAMS,
     builds::PROGRAMS,
     &clouds::PROGRAMS,
     clusters::KUBECTL,
     &clusters::PROGRAMS,
     containers::PROGRAMS,
+    disks::PROGRAMS,
     fetch::PROGRAMS,
     files::PROGRAMS,
     find::PROGRAMS,
     &forges::PROGRAMS,
     git::PROGRAMS,
+    history::PROGRAMS,
+    images::PROGRAMS,
     &infrastructure::PROGRAMS,
     interpreters::PROGRAMS,
-    &machines::PROGRAMS,
-    node_packages::PROGRAMS,
-    &packages::PROGRAMS,
-    &registries::PROGRAMS,
+    kernel::PROGRAMS,
     key_value::PROGRAMS,
     keys::PROGRAMS,
+    &machines::PROGRAMS,
     migrations::PROGRAMS,
     node_packages::PROGRAMS,
     packages::FLAGS,
+    &packages::PROGRAMS,
+    power::PROGRAMS,
+    powershell::PROGRAMS,
+    processes::PROGRAMS,
+    &registries::PROGRAMS,
     registries::PYTHON,
     remote::PROGRAMS,
+    services::PROGRAMS,
     shells::PROGRAMS,
     stores::PROGRAMS,
     text_tools::PROGRAMS,
     &vcs::PROGRAMS,
+    volumes::PROGRAMS,
+    windows::PROGRAMS,
     wrappers::PROGRAMS,
+    host_network::PROGRAMS,
 ];
 
 static TABLE: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
@@ -129,10 +153,24 @@ fn lookup(name: &str) -> Option<Program> {
     if let Some(program) = TABLE.get(name) {
         return Some(*program);
     }
-    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return TABLE.get(name.to_ascii_lowercase().as_str()).filter(|program| program.kind == Kind::Windows).copied();
+    if name.bytes().any(|byte| byte.is_ascii_uppercase())
+        && let Some(program) = TABLE.get(name.to_ascii_lowercase().as_str())
+        && program.kind == Kind::Windows
+    {
+        return Some(*program);
     }
-    versioned(name).and_then(|name| TABLE.get(name)).copied()
+    if let Some(program) = kin(name).or_else(|| versioned(name)).and_then(|name| TABLE.get(name)) {
+        return Some(*program);
+    }
+    windows::cmdlet(name)
+}
+
+/// `mkfs.xfs` is a `mkfs` and `partclone.ext4` a `partclone`.
+fn kin(name: &str) -> Option<&str> {
+    ["mkfs.", "fsck.", "newfs_", "partclone."]
+        .into_iter()
+        .find(|first| name.starts_with(first))
+        .map(|first| first.trim_end_matches(['.', '_']))
 }
 
 /// `python3.12` is `python`, `gcc-13` is `gcc`.
@@ -167,6 +205,11 @@ pub(crate) fn run(call: &mut Call<'_, '_>) {
     if text::has_glob(base_name(&program)) && !matches!(call.name.as_str(), "[" | "[[") {
         return matched(call, &program);
     }
+    if let Some(name) = init_script(&program) {
+        let mut words = vec!["service".to_owned(), name.to_owned()];
+        words.extend_from_slice(call.arguments());
+        return call.run(words);
+    }
     match lookup(&call.name) {
         Some(program) => apply(program, call),
         None => {
@@ -177,9 +220,20 @@ pub(crate) fn run(call: &mut Call<'_, '_>) {
     }
 }
 
+/// The service that a script of `init` starts and stops.
+fn init_script(program: &str) -> Option<&str> {
+    ["/etc/init.d/", "/etc/rc.d/init.d/", "/etc/rc.d/", "/usr/local/etc/rc.d/"]
+        .into_iter()
+        .find_map(|directory| program.strip_prefix(directory))
+        .filter(|name| !name.is_empty() && !name.contains('/'))
+}
+
 fn apply(program: Program, call: &mut Call<'_, '_>) {
     if program.kind == Kind::Plain && asks_for_help(call.arguments()) {
         call.print(&text::PLAIN.to_string());
+        return;
+    }
+    if program.kind == Kind::Windows && call.arguments().iter().any(|word| text::unglob(word) == "/?") {
         return;
     }
     (program.model)(call);
