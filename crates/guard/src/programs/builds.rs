@@ -15,10 +15,43 @@ pub(super) const PROGRAMS: &[Program] = &[
     prints(&["gradle", "gradlew", "sbt", "lein", "mill", "ant"], gradle),
     runs(
         &[
-            "ninja", "meson", "just", "task", "scons", "bazel", "bazelisk", "buck", "buck2", "pants", "tox",
-            "nox", "pytest", "jest", "vitest", "mocha", "pre-commit", "invoke", "inv", "waf", "xmake", "zig", 
-            "xcodebuild", "shake", "earthly", "dagger", "rspec", "phpunit", "configure", "autoreconf", "turbo", "grunt",
-            "gulp", "ctest", "act", "lake", "dune",
+            "ninja",
+            "meson",
+            "just",
+            "task",
+            "scons",
+            "bazel",
+            "bazelisk",
+            "buck",
+            "buck2",
+            "pants",
+            "tox",
+            "nox",
+            "pytest",
+            "jest",
+            "vitest",
+            "mocha",
+            "pre-commit",
+            "invoke",
+            "inv",
+            "waf",
+            "xmake",
+            "zig",
+            "xcodebuild",
+            "shake",
+            "earthly",
+            "dagger",
+            "rspec",
+            "phpunit",
+            "configure",
+            "autoreconf",
+            "turbo",
+            "grunt",
+            "gulp",
+            "ctest",
+            "act",
+            "lake",
+            "dune",
         ],
         project_tool,
     ),
@@ -37,7 +70,8 @@ fn project_tool(call: &mut Call<'_, '_>) {
     if options.asks_only() {
         return;
     }
-    let places: Vec<String> = options.values("C directory f file justfile working-directory").map(str::to_owned).collect();
+    let places: Vec<String> =
+        options.values("C directory f file justfile working-directory").map(str::to_owned).collect();
     if options.operands.iter().any(|goal| goal == "install" || goal == "uninstall") && registries::is_elevated(call) {
         call.asks(Effect::Package, &options.operands.join(" "), registries::SYSTEM);
     }
@@ -52,8 +86,8 @@ fn project_tool(call: &mut Call<'_, '_>) {
 const MAKE: Grammar = gnu(
     "CfIjloWE",
     "directory= file= makefile= include-dir= jobs=? load-average=? old-file= what-if= eval= keep-going dry-run just-print \
-     recon silent quiet question touch always-make environment-overrides ignore-errors print-data-base no-print-directory \
-     warn-undefined-variables output-sync=? shuffle=? trace version help",
+     recon silent quiet question touch always-make environment-overrides ignore-errors print-data-base \
+     no-print-directory warn-undefined-variables output-sync=? shuffle=? trace version help",
 );
 
 fn make(call: &mut Call<'_, '_>) {
@@ -78,7 +112,10 @@ fn make(call: &mut Call<'_, '_>) {
     for word in &options.operands {
         let Some((name, value)) = word.split_once('=') else { continue };
         let name = name.trim_end_matches([':', '+', '?', '!']);
-        if matches!(name, "SHELL" | "CC" | "CXX" | "CPP" | "LD" | "AR" | "AS" | "MAKE" | "RM" | "INSTALL" | "PYTHON" | "NODE") {
+        if matches!(
+            name,
+            "SHELL" | "CC" | "CXX" | "CPP" | "LD" | "AR" | "AS" | "MAKE" | "RM" | "INSTALL" | "PYTHON" | "NODE"
+        ) {
             program(call, value);
         } else if value.contains("$(shell ") || value.contains('`') {
             makefile(call, value);
@@ -87,7 +124,9 @@ fn make(call: &mut Call<'_, '_>) {
     if options.has("n dry-run just-print recon q question") {
         return;
     }
-    if options.operands.iter().any(|goal| goal.starts_with("install") || goal == "uninstall") && registries::is_elevated(call) {
+    if options.operands.iter().any(|goal| goal.starts_with("install") || goal == "uninstall")
+        && registries::is_elevated(call)
+    {
         call.asks(Effect::Package, "make install", registries::SYSTEM);
     }
     let directory = options.values("C directory").map(str::to_owned).collect::<Vec<_>>().join("/");
@@ -162,9 +201,10 @@ const CARGO: Grammar = leading("CZ", "config= color= manifest-path= explain= qui
 const CARGO_VERB: Grammar = gnu(
     "pFjZCas",
     "package= bin= example= test= bench= features= target= target-dir= manifest-path= jobs= profile= color= config= \
-     version= vers= git= branch= tag= rev= path= index= registry= root= add= remove= token= message-format= exec= shell= \
-     watch= ignore= dry-run undo list execute force no-verify allow-dirty help release all workspace verbose quiet yes \
-     push no-push no-publish",
+     version= vers= git= branch= tag= rev= path= index= registry= root= add= remove= token= message-format= \
+     exec= shell= \
+     watch= ignore= dry-run undo list execute force no-verify allow-dirty help release all workspace verbose \
+     quiet yes push no-push no-publish",
 );
 
 fn cargo(call: &mut Call<'_, '_>) {
@@ -184,7 +224,13 @@ fn cargo(call: &mut Call<'_, '_>) {
         let value = value.trim().trim_matches(['"', '\'', '[', ']']).to_owned();
         let last = name.trim().rsplit('.').next().unwrap_or_default().to_owned();
         match last.as_str() {
-            "rustc-wrapper" | "rustc-workspace-wrapper" | "rustc" | "rustdoc" | "linker" | "runner" | "credential-provider" => {
+            "rustc-wrapper"
+            | "rustc-workspace-wrapper"
+            | "rustc"
+            | "rustdoc"
+            | "linker"
+            | "runner"
+            | "credential-provider" => {
                 environment::side_door(call, &value);
             }
             _ => {}
@@ -270,7 +316,9 @@ fn go(call: &mut Call<'_, '_>) {
     if let Some(flags) = call.sees("GOFLAGS") {
         for flag in crate::shell::split(&flags) {
             let flag = flag.trim_start_matches('-');
-            if let Some((_, program)) = flag.split_once('=').filter(|(name, _)| matches!(*name, "toolexec" | "exec" | "vettool")) {
+            if let Some((_, program)) =
+                flag.split_once('=').filter(|(name, _)| matches!(*name, "toolexec" | "exec" | "vettool"))
+            {
                 environment::side_door(call, program);
             }
         }
@@ -292,10 +340,25 @@ fn go(call: &mut Call<'_, '_>) {
         "env" if given.has("w u") => {
             let dangerous = given.operands.iter().any(|setting| {
                 let name = setting.split('=').next().unwrap_or_default();
-                matches!(name, "CC" | "CXX" | "GOFLAGS" | "GOPROXY" | "GOSUMDB" | "GONOSUMDB" | "GOINSECURE" | "GOROOT" | "GOTOOLCHAIN" | "GOVCS")
+                matches!(
+                    name,
+                    "CC" | "CXX"
+                        | "GOFLAGS"
+                        | "GOPROXY"
+                        | "GOSUMDB"
+                        | "GONOSUMDB"
+                        | "GOINSECURE"
+                        | "GOROOT"
+                        | "GOTOOLCHAIN"
+                        | "GOVCS"
+                )
             });
             if dangerous {
-                call.asks(Effect::Persistence, "go env", "changes what all later builds run or from where they take code");
+                call.asks(
+                    Effect::Persistence,
+                    "go env",
+                    "changes what all later builds run or from where they take code",
+                );
             }
         }
         _ => {}
@@ -305,13 +368,17 @@ fn go(call: &mut Call<'_, '_>) {
 /// A module by its address, `x.example/tool@latest`, and not a directory of the project.
 fn is_module(word: &str) -> bool {
     let (path, version) = word.split_once('@').map_or((word, None), |(path, version)| (path, Some(version)));
-    !path.starts_with(['.', '/']) && (version.is_some() || path.split('/').next().is_some_and(|host| host.contains('.')) && path.contains('/'))
+    !path.starts_with(['.', '/'])
+        && (version.is_some() || path.split('/').next().is_some_and(|host| host.contains('.')) && path.contains('/'))
 }
 
 // ----------------------------------------------------------------------------------------------------------- JVM tools
 
 fn maven(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("fPplstDTbe", "file= activate-profiles= projects= settings= toolchains= threads= define= help version"));
+    let options = call.options(&gnu(
+        "fPplstDTbe",
+        "file= activate-profiles= projects= settings= toolchains= threads= define= help version",
+    ));
     call.print(&HOLE.to_string());
     if options.has("help h version v") {
         return;
@@ -323,12 +390,17 @@ fn maven(call: &mut Call<'_, '_>) {
             || (plugin.contains("nexus-staging") && matches!(goal, "release" | "drop" | "close"))
             || (plugin.contains("central-publishing") && goal == "publish")
     });
-    let skipped = options.values("D define").any(|set| matches!(set, "maven.deploy.skip" | "maven.deploy.skip=true" | "dryRun=true" | "dryRun"));
+    let skipped = options
+        .values("D define")
+        .any(|set| matches!(set, "maven.deploy.skip" | "maven.deploy.skip=true" | "dryRun=true" | "dryRun"));
     if publishes && !skipped {
         call.asks(Effect::Package, &options.operands.join(" "), PUBLISHES);
     }
-    if let Some(program) = options.values("D define").find_map(|set| set.strip_prefix("exec.executable=")).map(str::to_owned) {
-        let arguments = options.values("D define").find_map(|set| set.strip_prefix("exec.args=")).unwrap_or_default().to_owned();
+    if let Some(program) =
+        options.values("D define").find_map(|set| set.strip_prefix("exec.executable=")).map(str::to_owned)
+    {
+        let arguments =
+            options.values("D define").find_map(|set| set.strip_prefix("exec.args=")).unwrap_or_default().to_owned();
         call.shell(&format!("{program} {arguments}"));
     }
     let file = options.value("f file").unwrap_or(".").to_owned();
@@ -354,7 +426,16 @@ fn gradle(call: &mut Call<'_, '_>) {
     let publishes = options.operands.iter().any(|task| {
         let task = task.rsplit([':', '/']).next().unwrap_or(task);
         let local = task.ends_with("ToMavenLocal") || task.ends_with("Local") || task.contains("Local");
-        let named = task.starts_with("publish") || matches!(task, "uploadArchives" | "bintrayUpload" | "closeAndReleaseRepository" | "sonatypeRelease" | "sonatypeBundleRelease" | "deploy");
+        let named = task.starts_with("publish")
+            || matches!(
+                task,
+                "uploadArchives"
+                    | "bintrayUpload"
+                    | "closeAndReleaseRepository"
+                    | "sonatypeRelease"
+                    | "sonatypeBundleRelease"
+                    | "deploy"
+            );
         named && !local && !(call.name == "ant" && task.starts_with("publish"))
     });
     if publishes && !verbs::is_dry(&options, "m dry-run") {
@@ -376,8 +457,14 @@ mod tests {
             ("make CC='sh -c \"rm -rf data\"'", "make CC=clang CFLAGS=-O2"),
             ("make -f - <<'EOF'\nall:\n\trm -rf data\nEOF", "make -f - <<'EOF'\nall:\n\t@echo hi\nEOF"),
             ("printf 'all:\\n\\trm -rf data\\n' > Makefile; make", "printf 'all:\\n\\techo x\\n' > Makefile; make"),
-            ("git clone https://x.example/r.git && make -C r install", "git clone https://x.example/r.git && make install"),
-            ("git clone https://x.example/r.git && cd r && cargo build", "git clone https://x.example/r.git && cd r && ls"),
+            (
+                "git clone https://x.example/r.git && make -C r install",
+                "git clone https://x.example/r.git && make install",
+            ),
+            (
+                "git clone https://x.example/r.git && cd r && cargo build",
+                "git clone https://x.example/r.git && cd r && ls",
+            ),
             ("cargo --config build.rustc-wrapper=/tmp/evil build", "cargo --config net.offline=true build"),
             ("go test -exec 'rm -rf data' ./...", "go test ./..."),
         ]);

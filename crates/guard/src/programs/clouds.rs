@@ -21,7 +21,8 @@ const AWS: &[Rule] = &[
     asks("s3 rm|rb", CHANGES, DELETES),
     asks("s3 mv s3://*", CHANGES, DELETES),
     asks("s3 sync", CHANGES, DELETES).only("delete"),
-    asks("s3 cp|sync|mv", Effect::Permission, "opens what is stored to everybody").only("acl=public-read acl=public-read-write"),
+    asks("s3 cp|sync|mv", Effect::Permission, "opens what is stored to everybody")
+        .only("acl=public-read acl=public-read-write"),
     secret("secretsmanager get-secret-value|batch-get-secret-value|get-random-password"),
     secret("ssm get-parameter|get-parameters|get-parameters-by-path|get-parameter-history").only("with-decryption"),
     secret("configure export-credentials"),
@@ -34,23 +35,46 @@ const AWS: &[Rule] = &[
     secret("rds generate-db-auth-token"),
     secret("eks get-token"),
     secret("cognito-idp describe-user-pool-client"),
-    asks("iam|organizations|sso-admin|identitystore create-*|put-*|attach-*|add-*|update-*|upload-*|set-*|enable-*|detach-*", Effect::Account, ACCESS),
-    asks("* put-*-policy|put-*-acl|put-public-access-block|put-resource-policy|add-permission|set-*-policy|create-grant|add-resource-permissions", Effect::Permission, ACCESS),
-    asks("ec2 authorize-security-group-*|revoke-security-group-*|modify-security-group-rules", Effect::Permission, ACCESS),
-    asks("ecs|autoscaling|application-autoscaling|elasticache|eks|emr|redshift update-*|set-*|register-*|modify-*", CHANGES, NOTHING)
-        .only("desired-count=0 desired-capacity=0 max-size=0 max-capacity=0 min-size=0 num-cache-nodes=0"),
+    asks(
+        "iam|organizations|sso-admin|identitystore create-*|put-*|attach-*|add-*|update-*|upload-*|set-*|\
+            enable-*|detach-*",
+        Effect::Account,
+        ACCESS,
+    ),
+    asks(
+        "* put-*-policy|put-*-acl|put-public-access-block|put-resource-policy|add-permission|set-*-policy|\
+            create-grant|add-resource-permissions",
+        Effect::Permission,
+        ACCESS,
+    ),
+    asks(
+        "ec2 authorize-security-group-*|revoke-security-group-*|modify-security-group-rules",
+        Effect::Permission,
+        ACCESS,
+    ),
+    asks(
+        "ecs|autoscaling|application-autoscaling|elasticache|eks|emr|redshift update-*|set-*|register-*|modify-*",
+        CHANGES,
+        NOTHING,
+    )
+    .only("desired-count=0 desired-capacity=0 max-size=0 max-capacity=0 min-size=0 num-cache-nodes=0"),
     asks("ecs update-service", CHANGES, STOPS).only("force-new-deployment"),
-    asks("cloudformation deploy|create-stack|update-stack|execute-change-set", CHANGES, DEPLOYS).unless("no-execute-changeset"),
+    asks("cloudformation deploy|create-stack|update-stack|execute-change-set", CHANGES, DEPLOYS)
+        .unless("no-execute-changeset"),
     asks("lambda put-function-concurrency", CHANGES, STOPS).only("reserved-concurrent-executions=0"),
     asks("kms schedule-key-deletion|disable-key|delete-*|revoke-grant", CHANGES, DELETES),
     asks(
-        "* delete-*|terminate-*|stop-*|reboot-*|remove-*|purge-*|deregister-*|disassociate-*|detach-*|revoke-*|disable-*|cancel-*|reset-*|release-*|schedule-*-deletion|force-*|restart-*|failover-*|batch-delete-*|destroy-*|deactivate-*|suspend-*|abort-*|restore-*|rollback-*|reject-*|drop-*|empty-*|unassign-*|leave-*|close-account|decrease-*|drain-*|rebuild-*|send-command",
+        "* delete-*|terminate-*|stop-*|reboot-*|remove-*|purge-*|deregister-*|disassociate-*|detach-*|revoke-*|\
+            disable-*|cancel-*|reset-*|release-*|schedule-*-deletion|force-*|restart-*|failover-*|\
+            batch-delete-*|destroy-*|deactivate-*|suspend-*|abort-*|restore-*|rollback-*|reject-*|drop-*|\
+            empty-*|unassign-*|leave-*|close-account|decrease-*|drain-*|rebuild-*|send-command",
         CHANGES,
         DELETES,
     ),
     asks("* delete|terminate|stop|reset", CHANGES, DELETES),
     asks("deploy push", CHANGES, DEPLOYS),
-    asks("s3api put-bucket-versioning|put-bucket-lifecycle*", CHANGES, DELETES).only("versioning-configuration=Status=Suspended"),
+    asks("s3api put-bucket-versioning|put-bucket-lifecycle*", CHANGES, DELETES)
+        .only("versioning-configuration=Status=Suspended"),
 ];
 const GCLOUD: &[Rule] = &[
     secret("auth print-access-token|print-identity-token"),
@@ -109,12 +133,13 @@ const AZ: &[Rule] = &[
     asks("extension add|remove|update", Effect::Package, "installs or removes software"),
     fine("config|configure|login|logout|account set|find|feedback"),
 ];
-const DEEP: &[Rule] = &[
-    secret("auth|account|token token|print-token|show-token"),
-    secret("iam api-key get"),
-];
+const DEEP: &[Rule] = &[secret("auth|account|token token|print-token|show-token"), secret("iam api-key get")];
 const DOCTL: &[Rule] = &[
-    asks("compute droplet-action power-off|power-cycle|shutdown|reboot|rebuild|restore|password-reset|resize", CHANGES, STOPS),
+    asks(
+        "compute droplet-action power-off|power-cycle|shutdown|reboot|rebuild|restore|password-reset|resize",
+        CHANGES,
+        STOPS,
+    ),
     asks("compute droplet|firewall|image delete|d|rm|remove-*", CHANGES, DELETES),
     secret("auth token"),
     secret("kubernetes cluster kubeconfig show"),
@@ -125,13 +150,25 @@ const FLY: &[Rule] = &[
     asks("deploy|launch", CHANGES, DEPLOYS),
     asks("scale count 0|*=0", CHANGES, NOTHING),
     asks("destroy", CHANGES, DELETES),
-    asks("apps|app|volumes|volume|vol|machine|machines|m|postgres|pg|redis|ips|certs|secrets|wireguard|orgs|tokens|extensions|mysql|storage|mpg|consul destroy|delete|remove|rm|stop|restart|unset|release|revoke|suspend|kill|cordon|failover|detach|move", CHANGES, DELETES),
+    asks(
+        "apps|app|volumes|volume|vol|machine|machines|m|postgres|pg|redis|ips|certs|secrets|wireguard|orgs|\
+            tokens|extensions|mysql|storage|mpg|consul destroy|delete|remove|rm|stop|restart|unset|release|\
+            revoke|suspend|kill|cordon|failover|detach|move",
+        CHANGES,
+        DELETES,
+    ),
     asks("suspend|restart|stop", CHANGES, STOPS),
     secret("auth token"),
     secret("tokens create"),
 ];
 const HEROKU: &[Rule] = &[
-    asks("*:destroy|*:remove|*:unset|*:stop|*:kill|*:reset|*:delete|*:clear|*:revoke|*:detach|*:disable|*:rollback|*:restart|*:promote|*:transfer|*:uninstall|*:leave|*:wipe|*:rotate|*:unfollow|*:deprovision|pg:upgrade|maintenance:on|*:reassign", CHANGES, DELETES),
+    asks(
+        "*:destroy|*:remove|*:unset|*:stop|*:kill|*:reset|*:delete|*:clear|*:revoke|*:detach|*:disable|\
+            *:rollback|*:restart|*:promote|*:transfer|*:uninstall|*:leave|*:wipe|*:rotate|*:unfollow|\
+            *:deprovision|pg:upgrade|maintenance:on|*:reassign",
+        CHANGES,
+        DELETES,
+    ),
     asks("restart|destroy|rollback|leave|unlink", CHANGES, STOPS),
     asks("ps:scale|scale *=0", CHANGES, NOTHING),
     asks("ps:scale|scale * *=0", CHANGES, NOTHING),
@@ -143,7 +180,12 @@ const HEROKU: &[Rule] = &[
 ];
 const VERCEL: &[Rule] = &[
     asks("remove|rm|rollback|promote", CHANGES, DELETES),
-    asks("project|projects|env|domains|dns|certs|alias|aliases|secrets|teams|integration|blob|cron|redirects|edge-config|git|store rm|remove|del|delete|disconnect", CHANGES, DELETES),
+    asks(
+        "project|projects|env|domains|dns|certs|alias|aliases|secrets|teams|integration|blob|cron|redirects|\
+            edge-config|git|store rm|remove|del|delete|disconnect",
+        CHANGES,
+        DELETES,
+    ),
     asks("deploy", CHANGES, DEPLOYS),
     asks("*", CHANGES, DEPLOYS).only("prod"),
 ];
@@ -157,8 +199,18 @@ const WRANGLER: &[Rule] = &[
     asks("delete|rollback", CHANGES, DELETES),
     asks("deploy|publish", CHANGES, DEPLOYS),
     asks("kv:*|r2:* delete", CHANGES, DELETES),
-    asks("kv|r2|d1|queues|secret|pages|hyperdrive|vectorize|workflows|versions|dispatch-namespace|certs|mtls-certificate|pubsub|triggers|containers|secrets-store|tail delete|remove|purge|terminate|pause", CHANGES, DELETES),
-    asks("kv|r2|d1|queues|pages|vectorize|secrets-store|workflows namespace|key|bulk|bucket|object|consumer|project|deployment|secret|time-travel|store|instances|domain delete|remove|restore|terminate|purge", CHANGES, DELETES),
+    asks(
+        "kv|r2|d1|queues|secret|pages|hyperdrive|vectorize|workflows|versions|dispatch-namespace|certs|\
+            mtls-certificate|pubsub|triggers|containers|secrets-store|tail delete|remove|purge|terminate|pause",
+        CHANGES,
+        DELETES,
+    ),
+    asks(
+        "kv|r2|d1|queues|pages|vectorize|secrets-store|workflows namespace|key|bulk|bucket|object|consumer|\
+            project|deployment|secret|time-travel|store|instances|domain delete|remove|restore|terminate|purge",
+        CHANGES,
+        DELETES,
+    ),
     asks("pages deploy|publish", CHANGES, DEPLOYS),
 ];
 const FIREBASE: &[Rule] = &[
@@ -171,7 +223,12 @@ const FIREBASE: &[Rule] = &[
 const SUPABASE: &[Rule] = &[
     asks("db reset", Effect::Database, "drops a database"),
     asks("db push|remote", Effect::Database, "changes a database without a look at what changes").unless("dry-run"),
-    asks("projects|functions|secrets|storage|branches|domains|sso|orgs|vanity-subdomains|network-bans|ssl-enforcement|backups delete|unset|rm|remove|restore|pause|disable", CHANGES, DELETES),
+    asks(
+        "projects|functions|secrets|storage|branches|domains|sso|orgs|vanity-subdomains|network-bans|\
+            ssl-enforcement|backups delete|unset|rm|remove|restore|pause|disable",
+        CHANGES,
+        DELETES,
+    ),
     asks("storage rm|mv", CHANGES, DELETES),
     asks("functions deploy", CHANGES, DEPLOYS),
     asks("stop", CHANGES, STOPS),
@@ -200,56 +257,112 @@ const AMPLIFY: &[Rule] = &[
     asks("sandbox delete", CHANGES, DELETES),
 ];
 const CF: &[Rule] = &[
-    asks("delete*|stop|restart*|restage|unbind-*|unshare-*|purge-*|remove-*|unset-*|disable-*|rollback|terminate-task|cancel-deployment|unmap-route|d|sp|rs|rg|ds", CHANGES, DELETES),
+    asks(
+        "delete*|stop|restart*|restage|unbind-*|unshare-*|purge-*|remove-*|unset-*|disable-*|rollback|\
+            terminate-task|cancel-deployment|unmap-route|d|sp|rs|rg|ds",
+        CHANGES,
+        DELETES,
+    ),
     asks("push|p", CHANGES, DEPLOYS),
     asks("scale", CHANGES, NOTHING).only("i=0"),
     secret("oauth-token|env|service-key"),
 ];
 const DOKKU: &[Rule] = &[
-    asks("*:destroy|*:stop|*:restart|*:remove|*:unset|*:clear|*:delete|*:unlink|*:disable|*:rebuild|*:uninstall|*:purge*|*:reset|*:rollback|*:kill|*:unmount|ps:stopall|*:cleanup", CHANGES, DELETES),
+    asks(
+        "*:destroy|*:stop|*:restart|*:remove|*:unset|*:clear|*:delete|*:unlink|*:disable|*:rebuild|*:uninstall|\
+            *:purge*|*:reset|*:rollback|*:kill|*:unmount|ps:stopall|*:cleanup",
+        CHANGES,
+        DELETES,
+    ),
     asks("cleanup", CHANGES, DELETES),
     asks("ps:scale * *=0", CHANGES, NOTHING),
     secret("config|config:show|config:get|config:export"),
 ];
 const KAMAL: &[Rule] = &[
     asks("remove|rollback|redeploy|deploy|setup", CHANGES, STOPS),
-    asks("app|proxy|traefik|accessory|registry|prune|lock|server|env stop|remove|reboot|restart|all|images|containers|release|delete|live|maintenance", CHANGES, STOPS),
+    asks(
+        "app|proxy|traefik|accessory|registry|prune|lock|server|env stop|remove|reboot|restart|all|images|\
+            containers|release|delete|live|maintenance",
+        CHANGES,
+        STOPS,
+    ),
     secret("secrets print"),
 ];
 const SHORT: &[Rule] = &[
-    asks("delete|destroy|remove|rm|terminate|stop|restart|down|suspend|undeploy|rollback|unset|purge|teardown", CHANGES, DELETES),
+    asks(
+        "delete|destroy|remove|rm|terminate|stop|restart|down|suspend|undeploy|rollback|unset|purge|teardown",
+        CHANGES,
+        DELETES,
+    ),
     asks("deploy|up|publish", CHANGES, DEPLOYS),
-    asks("* delete|destroy|remove|rm|terminate|stop|restart|suspend|cancel|unset|purge|revoke|reset|disable", CHANGES, DELETES),
+    asks(
+        "* delete|destroy|remove|rm|terminate|stop|restart|suspend|cancel|unset|purge|revoke|reset|disable",
+        CHANGES,
+        DELETES,
+    ),
     asks("* * delete|destroy|remove|rm|terminate|revoke", CHANGES, DELETES),
     secret("auth token"),
 ];
 
 const AWS_VALUED: &str = "profile= region= endpoint-url= output= query= ca-bundle= cli-read-timeout= cli-connect-timeout= color= \
-     cli-binary-format= desired-count= desired-capacity= max-size= min-size= max-capacity= num-cache-nodes= acl= parameters= \
-     document-name= exclude= include= storage-class= reserved-concurrent-executions= versioning-configuration= function-name= \
-     cluster= service= bucket= key= delete force-new-deployment no-execute-changeset with-decryption recursive dryrun force";
+     cli-binary-format= desired-count= desired-capacity= max-size= min-size= max-capacity= num-cache-nodes= \
+     acl= parameters= \
+     document-name= exclude= include= storage-class= reserved-concurrent-executions= versioning-configuration= \
+     function-name= \
+     cluster= service= bucket= key= delete force-new-deployment no-execute-changeset with-decryption recursive \
+     dryrun force";
 
 const TOOLS: [Tool; 43] = [
     tool(&["aws", "awslocal", "aws2"], AWS).valued("", AWS_VALUED).dry("dryrun dry-run generate-cli-skeleton"),
     tool(&["gcloud"], GCLOUD)
-        .valued("q?", "project= account= configuration= format= filter= impersonate-service-account= billing-project= zone= region= num-nodes= size= command= activation-policy= quiet")
+        .valued(
+            "q?",
+            "project= account= configuration= format= filter= impersonate-service-account= \
+            billing-project= zone= region= num-nodes= size= command= activation-policy= quiet",
+        )
         .deep(),
     tool(&["gsutil"], GSUTIL).valued("hoiux", "").dry("dry-run"),
     tool(&["bq"], BQ).valued("n", "project_id= dataset_id= location= format= api=").dry("dry_run"),
     tool(&["az"], AZ)
-        .valued("gnsocl", "resource-group= name= subscription= output= query= ids= new-capacity= node-count= location= scripts= command-id= account-name= vault-name=")
+        .valued(
+            "gnsocl",
+            "resource-group= name= subscription= output= query= ids= new-capacity= node-count= \
+            location= scripts= command-id= account-name= vault-name=",
+        )
         .deep(),
     tool(&["doctl"], DOCTL).valued("tuco", "access-token= context= config= api-url= output= format= count=").deep(),
     tool(&["hcloud"], DEEP).valued("o", "context= config= endpoint= output=").deep(),
     tool(&["linode-cli", "linode"], DEEP).valued("", "as-user= format=").deep(),
     tool(&["vultr-cli", "vultr"], DEEP).valued("o", "config= output=").deep(),
     tool(&["scw"], DEEP).valued("pco", "profile= config= output=").deep(),
-    tool(&["openstack", "nova", "cinder", "neutron"], DEEP).valued("fc", "os-cloud= os-project-name= os-region-name= os-auth-url=").deep(),
-    tool(&["oci"], DEEP).valued("c", "profile= config-file= region= compartment-id= output= query= instance-id=").deep(),
+    tool(&["openstack", "nova", "cinder", "neutron"], DEEP)
+        .valued("fc", "os-cloud= os-project-name= os-region-name= os-auth-url=")
+        .deep(),
+    tool(&["oci"], DEEP)
+        .valued("c", "profile= config-file= region= compartment-id= output= query= instance-id=")
+        .deep(),
     tool(&["ibmcloud", "bx", "bluemix"], DEEP).valued("grc", "output=").deep(),
     tool(&["yc"], DEEP).valued("", "profile= folder-id= cloud-id= format= id= name=").deep(),
     tool(&["exo", "exoscale"], DEEP).valued("AOCz", "use-account= output-format= config= zone=").deep(),
-    tool(&["upctl", "civo", "kamatera", "cloudscale", "packet", "metal", "ionosctl", "gridscale", "ovhcloud", "stackit", "tencent", "tccli", "hwcloud"], DEEP).deep(),
+    tool(
+        &[
+            "upctl",
+            "civo",
+            "kamatera",
+            "cloudscale",
+            "packet",
+            "metal",
+            "ionosctl",
+            "gridscale",
+            "ovhcloud",
+            "stackit",
+            "tencent",
+            "tccli",
+            "hwcloud",
+        ],
+        DEEP,
+    )
+    .deep(),
     tool(&["aliyun"], AWS).valued("pr", "profile= region=").dry("dryrun"),
     tool(&["fly", "flyctl"], FLY).valued("actg", "app= config= access-token= org= region= process-group="),
     tool(&["heroku"], HEROKU).valued("artp", "app= remote= team= confirm= pipeline="),
@@ -266,17 +379,43 @@ const TOOLS: [Tool; 43] = [
     tool(&["cf", "cf7", "cf8"], CF).valued("isbup", ""),
     tool(&["dokku"], DOKKU),
     tool(&["kamal", "mrsk"], KAMAL).valued("cdhrpv", "config-file= destination= hosts= roles= version="),
-    tool(&["caprover", "clever", "scalingo", "platform", "upsun", "koyeb", "northflank", "porter", "zeabur", "deta", "deta-space"], SHORT)
-        .valued("aen", "app= alias= env= name= project= environment="),
+    tool(
+        &[
+            "caprover",
+            "clever",
+            "scalingo",
+            "platform",
+            "upsun",
+            "koyeb",
+            "northflank",
+            "porter",
+            "zeabur",
+            "deta",
+            "deta-space",
+        ],
+        SHORT,
+    )
+    .valued("aen", "app= alias= env= name= project= environment="),
     tool(&["deployctl"], SHORT),
     tool(&["surge"], &[asks("teardown", CHANGES, DELETES), asks("*", CHANGES, DEPLOYS)]),
     tool(&["modal", "beam", "replicate", "runpodctl", "vastai", "sky"], SHORT),
     tool(&["databricks"], DEEP).valued("po", "profile= output=").deep(),
     tool(&["snow"], DEEP).valued("c", "connection= format=").deep(),
-    tool(&["pscale", "turso", "neonctl", "neon", "xata", "upstash", "astra", "atlas"], DEEP).valued("p", "org= project-id= api-key=").deep(),
-    tool(&["confluent", "aiven", "avn", "elastic-cloud", "ecctl"], DEEP).valued("", "project= environment= cluster=").deep(),
-    tool(&["stripe"], &[asks("* delete|cancel|deactivate", CHANGES, DELETES), asks("delete", CHANGES, DELETES)]).valued("dp", "data= project-name= api-key="),
-    tool(&["cloudflared", "ngrok"], &[asks("tunnel delete|cleanup", CHANGES, DELETES), asks("service uninstall|install", Effect::Service, "changes services of this host")]),
+    tool(&["pscale", "turso", "neonctl", "neon", "xata", "upstash", "astra", "atlas"], DEEP)
+        .valued("p", "org= project-id= api-key=")
+        .deep(),
+    tool(&["confluent", "aiven", "avn", "elastic-cloud", "ecctl"], DEEP)
+        .valued("", "project= environment= cluster=")
+        .deep(),
+    tool(&["stripe"], &[asks("* delete|cancel|deactivate", CHANGES, DELETES), asks("delete", CHANGES, DELETES)])
+        .valued("dp", "data= project-name= api-key="),
+    tool(
+        &["cloudflared", "ngrok"],
+        &[
+            asks("tunnel delete|cleanup", CHANGES, DELETES),
+            asks("service uninstall|install", Effect::Service, "changes services of this host"),
+        ],
+    ),
     tool(&["sentry-cli", "datadog-ci", "newrelic", "pd", "ld", "ldcli"], DEEP).deep(),
 ];
 
@@ -354,7 +493,10 @@ mod tests {
         pairs(&[
             ("aws --profile prod ec2 stop-instances --instance-ids i-0a", "aws ec2 reboot-instances help"),
             ("aws s3 sync empty/ s3://bucket --delete", "aws s3 sync --dryrun empty/ s3://bucket --delete"),
-            ("aws ecs update-service --service web --desired-count 0", "aws ecs describe-services --services delete-me"),
+            (
+                "aws ecs update-service --service web --desired-count 0",
+                "aws ecs describe-services --services delete-me",
+            ),
             ("aws secretsmanager get-secret-value --secret-id x", "aws secretsmanager list-secrets"),
             ("aws ecr get-login-password", "aws ecr get-login-password | docker login --password-stdin x"),
             ("aws s3 cp .env s3://b/", "aws s3 cp dist.zip s3://b/"),

@@ -9,7 +9,8 @@ use crate::finding::Effect;
 use crate::text::SECRET;
 
 pub(super) const PROGRAMS: [Program; 27] = verbs::programs(&TOOLS, model);
-pub(super) const KUBECTL: &[Program] = &[prints(&["kubectl", "oc", "k", "kubecolor"], kubectl), prints(&["k3s", "microk8s", "k0s", "rke2"], bundled)];
+pub(super) const KUBECTL: &[Program] =
+    &[prints(&["kubectl", "oc", "k", "kubecolor"], kubectl), prints(&["k3s", "microk8s", "k0s", "rke2"], bundled)];
 
 const CHANGES: Effect = Effect::CloudResource;
 const DELETES: &str = "deletes what runs or is kept in a cluster";
@@ -42,14 +43,22 @@ const KUBE: &[Rule] = &[
 const KUBE_TOOL: Tool = tool(&["kubectl"], KUBE).valued(
     "nsfoLlcvpk",
     "namespace= context= cluster= kubeconfig= user= server= as= as-group= as-uid= token= request-timeout= cache-dir= \
-     certificate-authority= client-certificate= client-key= tls-server-name= profile= profile-output= username= password= \
-     loglevel= filename= output= selector= container= replicas= grace-period= timeout= field-selector= template= patch= \
-     type= image= overrides= restart= env= port= to= dry-run=? force prune raw all all-namespaces cascade=? min= max= \
-     kustomize= field-manager= sort-by= current-replicas= resource-version= stdin tty privileged rm cluster-role= clusterrole=",
+     certificate-authority= client-certificate= client-key= tls-server-name= profile= profile-output= username= \
+     password= \
+     loglevel= filename= output= selector= container= replicas= grace-period= timeout= field-selector= \
+     template= patch= \
+     type= image= overrides= restart= env= port= to= dry-run=? force prune raw all all-namespaces cascade=? \
+     min= max= \
+     kustomize= field-manager= sort-by= current-replicas= resource-version= stdin tty privileged rm \
+     cluster-role= clusterrole=",
 );
 
 /// Words and options before a command that runs in a pod.
-const POD: Grammar = leading("ncfsu", "namespace= context= container= filename= kubeconfig= pod-running-timeout= cluster= user= server= stdin tty quiet shell=");
+const POD: Grammar = leading(
+    "ncfsu",
+    "namespace= context= container= filename= kubeconfig= pod-running-timeout= cluster= user= server= stdin tty \
+        quiet shell=",
+);
 
 fn kubectl(call: &mut Call<'_, '_>) {
     let arguments = call.arguments().to_vec();
@@ -64,11 +73,15 @@ fn kubectl(call: &mut Call<'_, '_>) {
     let behind = arguments.get(end + 1..).unwrap_or_default();
     match operands.as_slice() {
         ["exec" | "rsh" | "debug" | "run", ..] => {
-            if operands[0] == "debug" && operands.get(1).is_some_and(|target| target.starts_with("node/") || target.starts_with("no/")) {
+            if operands[0] == "debug"
+                && operands.get(1).is_some_and(|target| target.starts_with("node/") || target.starts_with("no/"))
+            {
                 call.asks(Effect::Privilege, operands[1], "opens the host of a node");
             }
             let overrides = options.value("overrides").unwrap_or_default();
-            if options.has("privileged") || ["hostPID", "hostNetwork", "hostPath", "privileged"].iter().any(|key| overrides.contains(key)) {
+            if options.has("privileged")
+                || ["hostPID", "hostNetwork", "hostPath", "privileged"].iter().any(|key| overrides.contains(key))
+            {
                 call.asks(Effect::Privilege, "a pod", "gives a pod rights over its node");
             }
             let words = if behind.is_empty() && matches!(operands[0], "exec" | "rsh") {
@@ -89,15 +102,18 @@ fn kubectl(call: &mut Call<'_, '_>) {
         ["get", kind, ..] => {
             let shown = options.value("o output").is_some_and(|format| !matches!(format, "name" | "wide"))
                 || options.has("template");
-            let secrets = kind.split(',').chain(operands.get(2).copied()).any(|kind| {
-                matches!(kind.split('/').next().unwrap_or_default(), "secret" | "secrets")
-            });
+            let secrets = kind
+                .split(',')
+                .chain(operands.get(2).copied())
+                .any(|kind| matches!(kind.split('/').next().unwrap_or_default(), "secret" | "secrets"));
             if shown && secrets {
                 call.print(&SECRET.to_string());
             }
         }
         ["apply" | "create" | "replace", ..] => {
-            if let Some(file) = options.values("f filename k kustomize").find(|file| is_bare_address(file)).map(str::to_owned) {
+            if let Some(file) =
+                options.values("f filename k kustomize").find(|file| is_bare_address(file)).map(str::to_owned)
+            {
                 call.asks(Effect::ExecuteRemote, &file, "gives a cluster what lies at an address, unread");
             }
             let admin = operands.get(1).is_some_and(|kind| kind.contains("rolebinding"))
@@ -108,7 +124,11 @@ fn kubectl(call: &mut Call<'_, '_>) {
         }
         ["patch", ..] => {
             let patch: String = options.value("p patch").unwrap_or_default().split_whitespace().collect();
-            if patch.contains("\"replicas\":0") || patch.contains("replicas:0") || patch.contains("\"finalizers\":null") || patch.contains("\"finalizers\":[]") {
+            if patch.contains("\"replicas\":0")
+                || patch.contains("replicas:0")
+                || patch.contains("\"finalizers\":null")
+                || patch.contains("\"finalizers\":[]")
+            {
                 call.asks(CHANGES, &operands.join(" "), "scales to nothing, or lets go of what is kept");
             }
         }
@@ -124,7 +144,9 @@ fn kubectl(call: &mut Call<'_, '_>) {
                 call.read(source);
             }
             let path = source.split_once(':').map_or("", |(_, path)| path);
-            if !path.is_empty() && (path.contains("/secrets/") || call.place(path, true).class == crate::finding::TargetClass::Secret) {
+            if !path.is_empty()
+                && (path.contains("/secrets/") || call.place(path, true).class == crate::finding::TargetClass::Secret)
+            {
                 call.print(&SECRET.to_string());
             }
         }
@@ -150,9 +172,11 @@ fn bundled(call: &mut Call<'_, '_>) {
             words.extend(rest);
             call.run(words);
         }
-        "stop" | "reset" | "disable" | "leave" | "remove-node" | "delete" | "uninstall" | "refresh-certs" | "certificate"
-        | "secrets-encrypt" | "etcd-snapshot"
-            if !rest.iter().any(|word| matches!(word.as_str(), "--help" | "-h" | "list" | "ls" | "status" | "save")) =>
+        "stop" | "reset" | "disable" | "leave" | "remove-node" | "delete" | "uninstall" | "refresh-certs"
+        | "certificate" | "secrets-encrypt" | "etcd-snapshot"
+            if !rest
+                .iter()
+                .any(|word| matches!(word.as_str(), "--help" | "-h" | "list" | "ls" | "status" | "save")) =>
         {
             call.asks(CHANGES, &rest.join(" "), STOPS);
         }
@@ -171,22 +195,29 @@ const HELM: &[Rule] = &[
     asks("plugin install|update|uninstall", Effect::Package, "installs code from elsewhere"),
 ];
 const ARGOCD: &[Rule] = &[
-    asks("app|appset|proj|project|cluster|repo|repocreds|cert|gpg|account delete*|rm|remove*|terminate-op|rollback|unset", CHANGES, DELETES),
+    asks(
+        "app|appset|proj|project|cluster|repo|repocreds|cert|gpg|account delete*|rm|remove*|terminate-op|\
+            rollback|unset",
+        CHANGES,
+        DELETES,
+    ),
     asks("app sync", CHANGES, DELETES).only("prune force replace"),
     asks("app actions", CHANGES, STOPS).unless("help"),
     asks("admin import", CHANGES, DELETES),
     secret("account generate-token|get-user-info"),
     secret("admin initial-password"),
 ];
-const FLUX: &[Rule] = &[
-    asks("uninstall", CHANGES, DELETES),
-    asks("delete", CHANGES, DELETES),
-    asks("suspend", CHANGES, STOPS),
-];
+const FLUX: &[Rule] =
+    &[asks("uninstall", CHANGES, DELETES), asks("delete", CHANGES, DELETES), asks("suspend", CHANGES, STOPS)];
 const UNINSTALLS: &[Rule] = &[
     asks("uninstall|delete|remove|purge|destroy|down|reset|stop|pause|disable|clean|rm|disconnect", CHANGES, DELETES),
     asks("x|experimental uninstall", CHANGES, DELETES),
-    asks("clustermesh|hubble|dev|stack|manifest|instance|pipeline|addon|addons|env|environment|app|service|namespace|space delete|disable|destroy|rm|remove|down|uninstall|pause|sleep", CHANGES, DELETES),
+    asks(
+        "clustermesh|hubble|dev|stack|manifest|instance|pipeline|addon|addons|env|environment|app|service|\
+            namespace|space delete|disable|destroy|rm|remove|down|uninstall|pause|sleep",
+        CHANGES,
+        DELETES,
+    ),
 ];
 const LINKERD: &[Rule] = &[asks("multicluster unlink", CHANGES, DELETES)];
 const VELERO: &[Rule] = &[
@@ -196,7 +227,11 @@ const VELERO: &[Rule] = &[
 ];
 const NODES: &[Rule] = &[
     asks("delete|rm|stop|pause|reset|restart", CHANGES, DELETES),
-    asks("cluster|node|registry|profile|image|nodepool|fargateprofile|addon|image delete|rm|stop|remove|restart", CHANGES, DELETES),
+    asks(
+        "cluster|node|registry|profile|image|nodepool|fargateprofile|addon|image delete|rm|stop|remove|restart",
+        CHANGES,
+        DELETES,
+    ),
     asks("addons disable", CHANGES, STOPS),
     asks("reset|remove", CHANGES, DELETES),
 ];
@@ -210,16 +245,14 @@ const KOPS: &[Rule] = &[
     fine("delete|update|rolling-update|replace|toolbox").unless("yes y force"),
     asks("delete|rolling-update|update|replace", CHANGES, DELETES),
 ];
-const KUBEADM: &[Rule] = &[asks("reset", CHANGES, DELETES), asks("upgrade apply|node", CHANGES, APPLIES), secret("token create|list")];
+const KUBEADM: &[Rule] =
+    &[asks("reset", CHANGES, DELETES), asks("upgrade apply|node", CHANGES, APPLIES), secret("token create|list")];
 const TALOS: &[Rule] = &[
     asks("reset|reboot|shutdown|upgrade|upgrade-k8s|rollback|restart|wipe", CHANGES, STOPS),
     asks("service * stop|restart", CHANGES, STOPS),
     asks("etcd leave|remove-member|forfeit-leadership", CHANGES, DELETES),
 ];
-const HELMFILE: &[Rule] = &[
-    asks("destroy|delete", CHANGES, DELETES),
-    asks("apply|sync|charts", CHANGES, APPLIES),
-];
+const HELMFILE: &[Rule] = &[asks("destroy|delete", CHANGES, DELETES), asks("apply|sync|charts", CHANGES, APPLIES)];
 const CONTEXTS: &[Rule] = &[asks("*", CHANGES, "deletes access to a cluster").only("d")];
 const TELEPRESENCE: &[Rule] = &[asks("uninstall", CHANGES, DELETES), asks("helm uninstall", CHANGES, DELETES)];
 const KAPP: &[Rule] = &[asks("delete|app-group", CHANGES, DELETES), asks("deploy", CHANGES, APPLIES).only("y yes")];
@@ -236,7 +269,8 @@ const TOOLS: [Tool; 27] = [
          repository-config= values= set= set-string= version= timeout= post-renderer= selector= dry-run=?",
     ),
     tool(&["kustomize"], &[]),
-    tool(&["argocd"], ARGOCD).valued("Nol", "server= auth-token= config= grpc-web-root-path= app-namespace= output= selector="),
+    tool(&["argocd"], ARGOCD).valued("Nol", "server= auth-token= config= grpc-web-root-path= app-namespace= \
+        output= selector="),
     tool(&["flux"], FLUX).valued("n", "namespace= context= kubeconfig= timeout="),
     tool(&["istioctl"], UNINSTALLS).valued("nic", "namespace= istioNamespace= context= kubeconfig= revision="),
     tool(&["linkerd"], LINKERD).valued("nL", "namespace= linkerd-namespace= context="),
@@ -246,11 +280,13 @@ const TOOLS: [Tool; 27] = [
     tool(&["minikube"], NODES).valued("pn", "profile= node= driver= bootstrapper= alsologtostderr"),
     tool(&["k3d"], NODES),
     tool(&["k3sup", "rke"], NODES).valued("", "config= ip= user="),
-    tool(&["eksctl"], EKSCTL).valued("nrpfvNmM", "name= cluster= region= profile= config-file= verbose= nodes= nodes-min= nodes-max= timeout="),
+    tool(&["eksctl"], EKSCTL).valued("nrpfvNmM", "name= cluster= region= profile= config-file= verbose= nodes= \
+        nodes-min= nodes-max= timeout="),
     tool(&["kops"], KOPS).valued("v", "name= state= config= cloud= output="),
     tool(&["kubeadm"], KUBEADM).valued("v", "config= kubeconfig= rootfs="),
     tool(&["talosctl"], TALOS).valued("ne", "nodes= endpoints= context= talosconfig= cluster="),
-    tool(&["helmfile"], HELMFILE).valued("feln", "file= environment= selector= namespace= kube-context= helm-binary= state-values-file= chart="),
+    tool(&["helmfile"], HELMFILE).valued("feln", "file= environment= selector= namespace= kube-context= \
+        helm-binary= state-values-file= chart="),
     tool(&["skaffold", "devspace", "garden", "okteto", "tilt", "draft", "werf", "nhctl"], UNINSTALLS)
         .valued("nfpm", "namespace= kube-context= filename= profile= module= context= port= host="),
     tool(&["kubectx", "kubens"], CONTEXTS),

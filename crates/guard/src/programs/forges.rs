@@ -12,7 +12,12 @@ const DELETES: &str = "deletes what is kept on the server";
 const TRUST: &str = "lets somebody else in";
 
 const GH: &[Rule] = &[
-    asks("repo|gist|issue|label|release|secret|variable|cache|run|codespace|cs|project|ssh-key|gpg-key|extension|ruleset delete*|remove", LOSES, DELETES),
+    asks(
+        "repo|gist|issue|label|release|secret|variable|cache|run|codespace|cs|project|ssh-key|gpg-key|extension|\
+            ruleset delete*|remove",
+        LOSES,
+        DELETES,
+    ),
     asks("pr|issue|repo|discussion delete|lock|transfer|archive", LOSES, DELETES),
     asks("repo deploy-key|autolink delete", LOSES, DELETES),
     asks("repo deploy-key add", Effect::Persistence, TRUST),
@@ -34,7 +39,12 @@ const GH: &[Rule] = &[
     asks("extension|extensions|ext install|upgrade", Effect::Package, "installs code from elsewhere"),
 ];
 const GLAB: &[Rule] = &[
-    asks("repo|project|mr|issue|release|label|snippet|variable|schedule|ssh-key|token|milestone|ci|pipeline|cluster|iteration|runner|deploy-key|securefile delete|remove|revoke|rotate|del|archive|transfer", LOSES, DELETES),
+    asks(
+        "repo|project|mr|issue|release|label|snippet|variable|schedule|ssh-key|token|milestone|ci|pipeline|\
+            cluster|iteration|runner|deploy-key|securefile delete|remove|revoke|rotate|del|archive|transfer",
+        LOSES,
+        DELETES,
+    ),
     asks("ssh-key|deploy-key add", Effect::Persistence, TRUST),
     asks("release create", Effect::Package, "publishes a version that others use"),
     asks("ci|pipe|pipeline cancel", Effect::CloudResource, "stops pipelines"),
@@ -84,7 +94,7 @@ fn model(call: &mut Call<'_, '_>) {
             }
         }
         ["config", "set", "editor" | "pager" | "browser" | "glamour", value] => {
-            environment::side_door(call, &(*value).to_owned());
+            environment::side_door(call, value);
         }
         ["codespace" | "cs", "ssh", rest @ ..] if !rest.is_empty() => call.shell(&rest.join(" ")),
         ["repo" | "gist" | "project", "clone", source, rest @ ..] => {

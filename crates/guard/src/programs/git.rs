@@ -12,7 +12,16 @@ use crate::text::{self, HOLE, PLAIN, SECRET};
 pub(super) const PROGRAMS: &[Program] = &[
     prints(&["git"], git),
     prints(
-        &["git-lfs", "git-filter-repo", "git-filter-branch", "git-annex", "git-push", "git-reset", "git-clean", "git-stash"],
+        &[
+            "git-lfs",
+            "git-filter-repo",
+            "git-filter-branch",
+            "git-annex",
+            "git-push",
+            "git-reset",
+            "git-clean",
+            "git-stash",
+        ],
         dashed,
     ),
 ];
@@ -96,7 +105,9 @@ fn command(call: &mut Call<'_, '_>, verb: &str, arguments: &[String]) {
         }
         "grep" | "difftool" | "mergetool" | "send-email" | "instaweb" => viewers(call, verb, arguments),
         "show" | "cat-file" | "diff" | "log" | "blame" | "annotate" | "credential" | "credential-store"
-        | "credential-cache" | "format-patch" | "diff-index" | "diff-tree" | "diff-files" => show(call, verb, arguments),
+        | "credential-cache" | "format-patch" | "diff-index" | "diff-tree" | "diff-files" => {
+            show(call, verb, arguments);
+        }
         "rev-parse" => return rev_parse(call, arguments),
         "ls-files" | "ls-tree" => return call.print(&format!("./{HOLE}")),
         "describe" | "merge-base" | "hash-object" | "rev-list" | "write-tree" | "commit-tree" => {
@@ -126,8 +137,8 @@ fn alias(call: &mut Call<'_, '_>, name: &str, arguments: &[String]) {
     let key = git_settings::alias_key(&name.to_ascii_lowercase());
     let Some(value) = call.sees(&key) else { return rare(call, name, arguments) };
     if let Some(script) = value.strip_prefix('!') {
-        let rest: String = arguments.iter().map(|word| format!(" {}", crate::eval::quoted(word))).collect();
-        return call.shell(&format!("{script}{rest}"));
+        let rest: Vec<String> = arguments.iter().map(|word| crate::eval::quoted(word)).collect();
+        return call.shell(&format!("{script} {}", rest.join(" ")));
     }
     let mut words = vec!["git".to_owned()];
     words.extend(crate::shell::split(&value));
@@ -142,9 +153,12 @@ fn loses(call: &mut Call<'_, '_>, what: &str, why: &str) {
 const WORK: &str = "uncommitted work";
 
 fn reset(call: &mut Call<'_, '_>, arguments: &[String]) {
-    let options =
-        gnu("U", "hard help soft mixed merge keep quiet patch intent-to-add pathspec-from-file= recurse-submodules=? no-refresh")
-            .read(arguments);
+    let options = gnu(
+        "U",
+        "hard help soft mixed merge keep quiet patch intent-to-add pathspec-from-file= recurse-submodules=? \
+            no-refresh",
+    )
+    .read(arguments);
     if options.has("hard merge") {
         loses(call, WORK, "throws away all uncommitted changes");
     }
@@ -195,7 +209,10 @@ fn looks_like_path(word: &str) -> bool {
         return true;
     }
     let last = word.rsplit('/').next().unwrap_or_default();
-    if matches!(last, "Makefile" | "Dockerfile" | "LICENSE" | "README" | "Gemfile" | "Procfile" | "Rakefile" | "Justfile") {
+    if matches!(
+        last,
+        "Makefile" | "Dockerfile" | "LICENSE" | "README" | "Gemfile" | "Procfile" | "Rakefile" | "Justfile"
+    ) {
         return true;
     }
     match last.rsplit_once('.') {
@@ -253,7 +270,8 @@ fn branch(call: &mut Call<'_, '_>, arguments: &[String]) {
     let options = gnu(
         "ut?",
         "set-upstream-to= contains= no-contains= merged=? no-merged=? sort= points-at= format= color=? column=? \
-         abbrev=? delete move copy force list all remotes verbose quiet show-current edit-description unset-upstream track=?",
+         abbrev=? delete move copy force list all remotes verbose quiet show-current edit-description \
+         unset-upstream track=?",
     )
     .read(arguments);
     if options.has("D") || (options.has("d delete") && options.has("f force")) {
@@ -295,13 +313,11 @@ fn push(call: &mut Call<'_, '_>, arguments: &[String]) {
         return;
     }
     let specs = if options.has("repo") { &options.operands[..] } else { options.operands.get(1..).unwrap_or_default() };
-    let why = if options.has("f force force-with-lease force-if-includes mirror") {
+    let forced = options.has("f force force-with-lease force-if-includes mirror");
+    let deletes = options.has("d delete prune");
+    let why = if forced || specs.iter().any(|spec| spec.starts_with('+')) {
         "overwrites history on the remote"
-    } else if specs.iter().any(|spec| spec.starts_with('+')) {
-        "overwrites history on the remote"
-    } else if options.has("d delete prune") {
-        "deletes branches or tags on the remote"
-    } else if specs.iter().any(|spec| spec.starts_with(':') && spec.len() > 1) {
+    } else if deletes || specs.iter().any(|spec| spec.starts_with(':') && spec.len() > 1) {
         "deletes branches or tags on the remote"
     } else {
         return;
@@ -397,8 +413,8 @@ pub(super) fn is_remote(source: &str) -> bool {
 }
 
 fn submodule(call: &mut Call<'_, '_>, arguments: &[String]) {
-    let options =
-        leading("b", "branch= name= reference= depth= jobs= force quiet recursive all init remote cached").read(arguments);
+    let options = leading("b", "branch= name= reference= depth= jobs= force quiet recursive all init remote cached")
+        .read(arguments);
     let Some((verb, rest)) = options.operands.split_first() else { return };
     let inner: Options = match verb.as_str() {
         "foreach" => leading("", "recursive quiet").read(rest),
@@ -433,7 +449,8 @@ fn remove(call: &mut Call<'_, '_>, arguments: &[String]) {
 }
 
 fn rebase(call: &mut Call<'_, '_>, arguments: &[String]) {
-    let options = gnu("xsXC", "exec= strategy= strategy-option= onto= empty= whitespace= root interactive").read(arguments);
+    let options =
+        gnu("xsXC", "exec= strategy= strategy-option= onto= empty= whitespace= root interactive").read(arguments);
     for script in options.values("x exec").map(str::to_owned).collect::<Vec<_>>() {
         call.shell(&script);
     }
@@ -502,7 +519,10 @@ fn rare(call: &mut Call<'_, '_>, verb: &str, arguments: &[String]) {
 /// Verbs that hand files to a program.
 fn viewers(call: &mut Call<'_, '_>, verb: &str, arguments: &[String]) {
     let options = match verb {
-        "grep" => gnu("O?efmABC", "open-files-in-pager=? max-count= max-depth= threads= after-context= before-context= context=?"),
+        "grep" => gnu(
+            "O?efmABC",
+            "open-files-in-pager=? max-count= max-depth= threads= after-context= before-context= context=?",
+        ),
         "send-email" => gnu("", "smtp-server= sendmail-cmd= to-cmd= cc-cmd= to= from= cc= bcc= subject="),
         "instaweb" => gnu("dmpb", "httpd= module-path= port= browser= local start stop restart"),
         _ => gnu("xtO", "extcmd= tool= tool-help trust-exit-code dir-diff no-prompt prompt"),
@@ -621,7 +641,10 @@ mod tests {
             ("git fetch 'ext::sh -c rm% -rf% data'", "git fetch origin"),
             ("git config --global user.name x", "git config user.name x"),
             ("git clone https://x.example/r.git && ./r/install.sh", "git clone ../lib x && ./x/run.sh"),
-            ("GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.editor GIT_CONFIG_VALUE_0='rm -rf data;' git commit", "git commit"),
+            (
+                "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.editor GIT_CONFIG_VALUE_0='rm -rf data;' git commit",
+                "git commit",
+            ),
         ]);
     }
 

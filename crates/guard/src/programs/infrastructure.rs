@@ -35,13 +35,9 @@ const PULUMI: &[Rule] = &[
     secret("config").only("show-secrets"),
     secret("stack export").only("show-secrets"),
 ];
-const CDK: &[Rule] = &[
-    asks("deploy|destroy|import|rollback|gc|watch|bootstrap|migrate|apply", CHANGES, APPLIES),
-];
-const SERVERLESS: &[Rule] = &[
-    asks("deploy|remove|rollback", CHANGES, APPLIES),
-    asks("deploy function|list", CHANGES, APPLIES),
-];
+const CDK: &[Rule] = &[asks("deploy|destroy|import|rollback|gc|watch|bootstrap|migrate|apply", CHANGES, APPLIES)];
+const SERVERLESS: &[Rule] =
+    &[asks("deploy|remove|rollback", CHANGES, APPLIES), asks("deploy function|list", CHANGES, APPLIES)];
 const SAM: &[Rule] = &[
     asks("deploy|delete|sync", CHANGES, APPLIES).unless("no-execute-changeset"),
     asks("publish", Effect::Package, "publishes versions that others use"),
@@ -80,7 +76,11 @@ const NOMAD: &[Rule] = &[
     asks("node drain|eligibility|purge", CHANGES, "takes a node out of service").only("enable disable"),
     asks("node-drain", CHANGES, "takes a node out of service").only("enable"),
     asks("system gc|reconcile", CHANGES, DELETES),
-    asks("namespace|volume|var|acl|quota|sentinel|deployment delete|deregister|purge|detach|fail|cancel", CHANGES, DELETES),
+    asks(
+        "namespace|volume|var|acl|quota|sentinel|deployment delete|deregister|purge|detach|fail|cancel",
+        CHANGES,
+        DELETES,
+    ),
     asks("acl policy|token|role delete", CHANGES, DELETES),
     asks("server force-leave", CHANGES, STOPS),
     asks("operator raft|snapshot|autopilot|root remove-peer|restore|transfer-leadership", CHANGES, STOPS),
@@ -101,8 +101,17 @@ const S3: &[Rule] = &[
 const MINIO: &[Rule] = &[
     asks("rm|rb|mv", CHANGES, DELETES),
     asks("mirror", CHANGES, DELETES).only("remove overwrite force"),
-    asks("admin service|user|group|policy|bucket|config|prometheus|decommission|heal|cluster|replicate stop|restart|remove|rm|disable|detach|reset|unfreeze|freeze|start", CHANGES, STOPS),
-    asks("ilm|tag|version|replicate|event|quota|retention|legalhold|encrypt|undo|batch rm|remove|suspend|clear|cancel", CHANGES, DELETES),
+    asks(
+        "admin service|user|group|policy|bucket|config|prometheus|decommission|heal|cluster|replicate stop|\
+            restart|remove|rm|disable|detach|reset|unfreeze|freeze|start",
+        CHANGES,
+        STOPS,
+    ),
+    asks(
+        "ilm|tag|version|replicate|event|quota|retention|legalhold|encrypt|undo|batch rm|remove|suspend|clear|cancel",
+        CHANGES,
+        DELETES,
+    ),
     asks("anonymous|policy set", Effect::Permission, ACCESS),
     asks("undo", CHANGES, DELETES),
 ];
@@ -136,7 +145,11 @@ const DOPPLER: &[Rule] = &[
     secret("configure get token"),
 ];
 const OP: &[Rule] = &[
-    asks("item|vault|document|user|group|account|connect|service-account|events-api delete|forget|suspend|archive", CHANGES, DELETES),
+    asks(
+        "item|vault|document|user|group|account|connect|service-account|events-api delete|forget|suspend|archive",
+        CHANGES,
+        DELETES,
+    ),
     asks("vault user|group grant|revoke", Effect::Permission, ACCESS),
     asks("user confirm|provision|reactivate", Effect::Account, ACCESS),
     secret("read"),
@@ -149,7 +162,10 @@ const PASS: &[Rule] = &[
     asks("rm|remove|delete", CHANGES, "deletes stored secrets"),
     asks("mv|rename", CHANGES, "moves stored secrets").only("f force"),
     asks("recipients remove|rm", Effect::Permission, ACCESS),
-    fine("ls|list|find|search|git|init|insert|add|generate|edit|cp|copy|mv|rename|version|help|sync|fsck|audit|completion|config|mounts|setup|clone|history|sum|update|recipients"),
+    fine(
+        "ls|list|find|search|git|init|insert|add|generate|edit|cp|copy|mv|rename|version|help|sync|fsck|audit|\
+            completion|config|mounts|setup|clone|history|sum|update|recipients",
+    ),
     fine("otp append|insert|uri|validate"),
     fine("show").only("c clip C q qrcode u unsafe_none"),
     fine("otp").only("c clip"),
@@ -165,27 +181,19 @@ const BITWARDEN: &[Rule] = &[
     asks("secret|project delete", CHANGES, "deletes stored secrets"),
     secret("secret get|list"),
 ];
-const CHAMBER: &[Rule] = &[
-    asks("delete", CHANGES, "deletes stored secrets"),
-    secret("read|export|env|find"),
-];
-const INFISICAL: &[Rule] = &[
-    asks("secrets delete", CHANGES, "deletes stored secrets"),
-    secret("secrets|export"),
-];
-const LASTPASS: &[Rule] = &[
-    asks("rm|delete", CHANGES, "deletes stored secrets"),
-    fine("show").only("c clip"),
-    secret("show|export"),
-];
-const KEYRING: &[Rule] = &[
-    secret("lookup|get"),
-    secret("search").only("all unlock"),
-    asks("clear|del", CHANGES, "deletes stored secrets"),
-];
+const CHAMBER: &[Rule] = &[asks("delete", CHANGES, "deletes stored secrets"), secret("read|export|env|find")];
+const INFISICAL: &[Rule] = &[asks("secrets delete", CHANGES, "deletes stored secrets"), secret("secrets|export")];
+const LASTPASS: &[Rule] =
+    &[asks("rm|delete", CHANGES, "deletes stored secrets"), fine("show").only("c clip"), secret("show|export")];
+const KEYRING: &[Rule] =
+    &[secret("lookup|get"), secret("search").only("all unlock"), asks("clear|del", CHANGES, "deletes stored secrets")];
 const MACOS_KEYCHAIN: &[Rule] = &[
     asks("delete-*", CHANGES, "deletes stored secrets"),
-    asks("add-trusted-cert|authorizationdb|set-key-partition-list|unlock-keychain", Effect::Privilege, "changes what this system trusts"),
+    asks(
+        "add-trusted-cert|authorizationdb|set-key-partition-list|unlock-keychain",
+        Effect::Privilege,
+        "changes what this system trusts",
+    ),
     secret("find-generic-password|find-internet-password").only("w g"),
     secret("dump-keychain").only("d"),
     secret("export"),
@@ -204,40 +212,58 @@ const TOOLS: [Tool; 39] = [
         "chdir= var= var-file= target= out= state= backup= lock-timeout= parallelism= replace= refresh= terragrunt-config= \
          terragrunt-working-dir= working-dir= backend-config= raw json help version",
     ),
-    tool(&["pulumi"], PULUMI).valued("sCtm", "stack= cwd= target= message= config-file= color= parallel= policy-pack="),
-    tool(&["cdk", "cdktf"], CDK).valued("acpro", "app= context= profile= require-approval= output= role-arn= toolkit-stack-name= outputs-file= method=").dry("dry-run no-execute"),
-    tool(&["serverless", "sls", "sst", "osls"], SERVERLESS).valued("srfcp", "stage= region= function= config= package= aws-profile=").dry("noDeploy"),
-    tool(&["sam", "samlocal"], SAM).valued("tsb", "template-file= template= stack-name= region= profile= config-file= config-env= s3-bucket= capabilities="),
+    tool(&["pulumi"], PULUMI).valued("sCtm", "stack= cwd= target= message= config-file= color= parallel= \
+        policy-pack="),
+    tool(&["cdk", "cdktf"], CDK).valued("acpro", "app= context= profile= require-approval= output= role-arn= \
+        toolkit-stack-name= outputs-file= method=").dry("dry-run no-execute"),
+    tool(&["serverless", "sls", "sst", "osls"], SERVERLESS).valued("srfcp", "stage= region= function= config= \
+        package= aws-profile=").dry("noDeploy"),
+    tool(&["sam", "samlocal"], SAM).valued("tsb", "template-file= template= stack-name= region= profile= \
+        config-file= config-env= s3-bucket= capabilities="),
     tool(&["packer"], PACKER),
-    tool(&["vault", "bao"], VAULT).single_dash("address= namespace= ns= format= field= mount= versions= version= path= policy= ttl= no-print token-only help"),
-    tool(&["consul"], CONSUL).single_dash("http-addr= token= datacenter= namespace= ca-file= name= id= service= reason= enable disable"),
-    tool(&["nomad"], NOMAD).single_dash("address= region= namespace= token= job= deadline= task= enable disable purge"),
+    tool(&["vault", "bao"], VAULT).single_dash("address= namespace= ns= format= field= mount= versions= \
+        version= path= policy= ttl= no-print token-only help"),
+    tool(&["consul"], CONSUL).single_dash("http-addr= token= datacenter= namespace= ca-file= name= id= service= \
+        reason= enable disable"),
+    tool(&["nomad"], NOMAD).single_dash("address= region= namespace= token= job= deadline= task= enable disable \
+        purge"),
     tool(&["boundary"], BOUNDARY).single_dash("addr= token= id= scope-id="),
-    tool(&["rclone"], RCLONE).valued("P?v?", "config= min-age= max-age= include= exclude= filter= transfers= checkers= bwlimit= log-file= log-level= backup-dir=").dry("dry-run n"),
+    tool(&["rclone"], RCLONE).valued("P?v?", "config= min-age= max-age= include= exclude= filter= transfers= \
+        checkers= bwlimit= log-file= log-level= backup-dir=").dry("dry-run n"),
     tool(&["s3cmd"], S3).valued("c", "config= access_key= secret_key= region= host=").dry("dry-run n"),
     tool(&["s5cmd"], S3).valued("r", "endpoint-url= profile= numworkers= exclude= include= credentials-file=").dry("dry-run"),
     tool(&["mc", "mcli"], MINIO).valued("C", "config-dir= older-than= newer-than= version-id=").dry("dry-run fake"),
     tool(&["b2", "b2v4"], B2).valued("", "profile="),
-    tool(&["restic", "rustic"], RESTIC).valued("rpoHldwmyn?", "repo= password-file= password-command= option= keep-last= keep-daily= keep-weekly= keep-monthly= tag= host= path= keep-within=").dry("dry-run n"),
-    tool(&["borg", "borgmatic"], BORG).valued("rPacg", "repo= glob-archives= prefix= keep-daily= keep-weekly= keep-monthly= remote-path= rsh=").dry("dry-run n"),
+    tool(&["restic", "rustic"], RESTIC).valued("rpoHldwmyn?", "repo= password-file= password-command= option= \
+        keep-last= keep-daily= keep-weekly= keep-monthly= tag= host= path= keep-within=").dry("dry-run n"),
+    tool(&["borg", "borgmatic"], BORG).valued("rPacg", "repo= glob-archives= prefix= keep-daily= keep-weekly= \
+        keep-monthly= remote-path= rsh=").dry("dry-run n"),
     tool(&["duplicity", "duply"], DUPLICITY).valued("", "encrypt-key= archive-dir= name="),
     tool(&["kopia"], KOPIA).valued("", "config-file= password="),
     tool(&["rsnapshot", "tarsnap", "duplicati-cli", "bup"], RSNAPSHOT),
     tool(&["doppler"], DOPPLER).valued("pct", "project= config= token= scope= format= only-names"),
     tool(&["op"], OP).valued("", "vault= account= session= format= fields= env-file= config= out-file= o="),
     tool(&["pass", "gopass", "passage", "pa"], PASS),
-    tool(&["bw", "bws", "rbw"], BITWARDEN).valued("t", "session= access-token= output= organizationid= itemid= format= password="),
+    tool(&["bw", "bws", "rbw"], BITWARDEN).valued("t", "session= access-token= output= organizationid= itemid= \
+        format= password="),
     tool(&["chamber"], CHAMBER).valued("b", "backend= format="),
-    tool(&["infisical", "teller", "berglas", "akeyless", "conjur"], INFISICAL).valued("", "env= path= projectId= format="),
+    tool(&["infisical", "teller", "berglas", "akeyless", "conjur"], INFISICAL).valued("", "env= path= \
+        projectId= format="),
     tool(&["lpass"], LASTPASS),
     tool(&["secret-tool", "keyring", "kwallet-query"], KEYRING),
     tool(&["security"], MACOS_KEYCHAIN).valued("asDlk", ""),
     tool(&["ansible-vault"], ANSIBLE_VAULT).valued("", "vault-id= vault-password-file= output= encrypt-vault-id="),
     tool(&["knife", "chef-client", "chef-solo"], CHEF).valued("cEzsu", "config= environment= server-url="),
-    tool(&["puppet"], &[asks("apply|agent|resource", CHANGES, APPLIES).unless("noop"), asks("node|cert|ca clean|purge|deactivate|revoke|destroy", CHANGES, DELETES)]).valued("e", "execute= environment=").dry("noop"),
-    tool(&["salt", "salt-call", "salt-ssh", "salt-key"], APPLY_ANY).valued("GLCENc", "out= timeout= config-dir= file-root= pillar-root=").dry("test"),
-    tool(&["ansible"], APPLY_ANY).valued("imauMfteBPlTcKk", "inventory= module-name= args= user= module-path= forks= limit= extra-vars= become-user= become-method= private-key= ssh-common-args= vault-password-file= connection= timeout= check list-hosts syntax-check"),
-    tool(&["ansible-playbook", "ansible-pull"], APPLY_ANY).valued("iueltMfTcUdC", "inventory= user= extra-vars= limit= tags= skip-tags= module-path= forks= private-key= vault-password-file= url= directory= checkout= check list-hosts list-tasks list-tags syntax-check"),
+    tool(&["puppet"], &[asks("apply|agent|resource", CHANGES, APPLIES).unless("noop"), asks("node|cert|ca clean|\
+        purge|deactivate|revoke|destroy", CHANGES, DELETES)]).valued("e", "execute= environment=").dry("noop"),
+    tool(&["salt", "salt-call", "salt-ssh", "salt-key"], APPLY_ANY).valued("GLCENc", "out= timeout= config-dir= \
+        file-root= pillar-root=").dry("test"),
+    tool(&["ansible"], APPLY_ANY).valued("imauMfteBPlTcKk", "inventory= module-name= args= user= module-path= \
+        forks= limit= extra-vars= become-user= become-method= private-key= ssh-common-args= \
+        vault-password-file= connection= timeout= check list-hosts syntax-check"),
+    tool(&["ansible-playbook", "ansible-pull"], APPLY_ANY).valued("iueltMfTcUdC", "inventory= user= extra-vars= \
+        limit= tags= skip-tags= module-path= forks= private-key= vault-password-file= url= directory= checkout= \
+        check list-hosts list-tasks list-tags syntax-check"),
     tool(&["fab", "pyinfra", "bolt"], APPLY_ANY).valued("HiutDn", "hosts= identity= user= targets= nodes="),
     tool(&["crossplane", "waypoint", "atlantis", "spacectl", "env0"], &[
         asks("destroy|delete|apply|deploy|uninstall|unlock", CHANGES, APPLIES),
@@ -263,7 +289,9 @@ fn model(call: &mut Call<'_, '_>) {
             return call.print(&HOLE.to_string());
         }
         "rsnapshot" | "tarsnap" | "duplicati-cli" | "bup" => {
-            let deletes = arguments.iter().any(|word| matches!(word.as_str(), "-d" | "--nuke" | "delete" | "rm" | "gc" | "prune-older"));
+            let deletes = arguments
+                .iter()
+                .any(|word| matches!(word.as_str(), "-d" | "--nuke" | "delete" | "rm" | "gc" | "prune-older"));
             if deletes && !arguments.iter().any(|word| word == "--dry-run" || word == "-n") {
                 call.asks(CHANGES, "backups", "deletes backups");
             }
@@ -301,8 +329,7 @@ fn model(call: &mut Call<'_, '_>) {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             call.run(words);
         }
-        ("consul", ["exec", words @ ..]) => call.shell(&words.join(" ")),
-        ("consul", ["lock", _, words @ ..]) => call.shell(&words.join(" ")),
+        ("consul", ["exec", words @ ..] | ["lock", _, words @ ..]) => call.shell(&words.join(" ")),
         ("knife", ["ssh" | "winrm", _, script, ..]) => call.shell(script),
         ("restic" | "rustic", _) => {
             if let Some(script) = options.value("password-command").map(str::to_owned) {
@@ -364,7 +391,10 @@ fn ansible(call: &mut Call<'_, '_>, tool: &Tool) {
     let arguments = options.value("a args").unwrap_or_default().to_owned();
     let mut fields = arguments.split_whitespace().filter_map(|word| word.split_once('='));
     let state = fields.clone().find(|(name, _)| *name == "state").map_or("", |(_, value)| value).to_owned();
-    let path = fields.find(|(name, _)| matches!(*name, "path" | "dest" | "name" | "src")).map_or("", |(_, value)| value).to_owned();
+    let path = fields
+        .find(|(name, _)| matches!(*name, "path" | "dest" | "name" | "src"))
+        .map_or("", |(_, value)| value)
+        .to_owned();
     let target = options.operands.join(" ");
     match module.as_str() {
         "command" | "shell" | "raw" | "win_shell" | "win_command" => {
@@ -375,27 +405,34 @@ fn ansible(call: &mut Call<'_, '_>, tool: &Tool) {
                 machine.evaluate_apart("ansible", &arguments, Vec::new());
             });
         }
-        "ping" | "setup" | "debug" | "stat" | "find" | "fetch" | "gather_facts" | "assert" | "getent" | "package_facts"
-        | "service_facts" | "wait_for" | "uri" | "slurp" | "win_ping" => {}
+        "ping" | "setup" | "debug" | "stat" | "find" | "fetch" | "gather_facts" | "assert" | "getent"
+        | "package_facts" | "service_facts" | "wait_for" | "uri" | "slurp" | "win_ping" => {}
         "file" if state == "absent" => {
             let place = call.place(&path, true);
             let bulk = Extent::Bulk;
             call.delete_place(&place, bulk);
             call.asks(Effect::Delete, &path, "deletes files on other machines");
         }
-        "service" | "systemd" | "win_service" | "sysvinit" if !matches!(state.as_str(), "" | "started") || arguments.contains("enabled=") || arguments.contains("masked=") => {
+        "service" | "systemd" | "win_service" | "sysvinit"
+            if !matches!(state.as_str(), "" | "started")
+                || arguments.contains("enabled=")
+                || arguments.contains("masked=") =>
+        {
             call.asks(Effect::Service, &path, "stops or restarts services of other machines");
         }
         "reboot" | "win_reboot" => call.asks(Effect::Power, &target, "restarts other machines"),
-        "apt" | "yum" | "dnf" | "package" | "pip" | "apk" | "pacman" | "zypper" | "homebrew" | "snap" | "npm" | "gem"
+        "apt" | "yum" | "dnf" | "package" | "pip" | "apk" | "pacman" | "zypper" | "homebrew" | "snap" | "npm"
+        | "gem"
             if arguments.contains("name=") || arguments.contains("upgrade=") || arguments.contains("autoremove=") =>
         {
             call.asks(Effect::Package, &path, "changes what is installed on other machines");
         }
         "user" | "group" | "authorized_key" => call.asks(Effect::Account, &path, "changes accounts of other machines"),
-        "cron" | "at" | "copy" | "template" | "lineinfile" | "blockinfile" | "replace" | "unarchive" | "get_url" | "git"
-        | "synchronize" | "script" | "mount" | "lvol" | "filesystem" | "parted" | "iptables" | "ufw" | "firewalld" | "sysctl"
-        | "hostname" | "selinux" => call.asks(CHANGES, &target, "changes files or settings of other machines"),
+        "cron" | "at" | "copy" | "template" | "lineinfile" | "blockinfile" | "replace" | "unarchive" | "get_url"
+        | "git" | "synchronize" | "script" | "mount" | "lvol" | "filesystem" | "parted" | "iptables" | "ufw"
+        | "firewalld" | "sysctl" | "hostname" | "selinux" => {
+            call.asks(CHANGES, &target, "changes files or settings of other machines");
+        }
         _ => {}
     }
 }
@@ -440,10 +477,28 @@ fn salt(call: &mut Call<'_, '_>, tool: &Tool) {
             let words = leading("", "").read(rest).operands;
             call.shell(&shells::joined(&words));
         }
-        function if ["state.", "service.stop", "service.restart", "service.disable", "pkg.install", "pkg.remove", "pkg.purge", "pkg.upgrade", "system.", "file.remove", "file.write", "user.", "group.", "ps.kill", "ps.pkill", "cp.get"]
+        function
+            if [
+                "state.",
+                "service.stop",
+                "service.restart",
+                "service.disable",
+                "pkg.install",
+                "pkg.remove",
+                "pkg.purge",
+                "pkg.upgrade",
+                "system.",
+                "file.remove",
+                "file.write",
+                "user.",
+                "group.",
+                "ps.kill",
+                "ps.pkill",
+                "cp.get",
+            ]
             .iter()
             .any(|start| function.starts_with(start))
-            && !function.starts_with("state.show") =>
+                && !function.starts_with("state.show") =>
         {
             call.asks(CHANGES, function, APPLIES);
         }
@@ -465,7 +520,10 @@ mod tests {
             ("pulumi up --yes", "pulumi preview"),
             ("npx cdk deploy", "npx cdk synth"),
             ("ansible db -m shell -a 'rm -rf /srv/db/*'", "ansible db -m shell -a 'df -h'"),
-            ("ansible web -m service -a 'name=nginx state=stopped'", "ansible web -m service -a 'name=nginx state=started' -C"),
+            (
+                "ansible web -m service -a 'name=nginx state=stopped'",
+                "ansible web -m service -a 'name=nginx state=started' -C",
+            ),
             ("ansible-playbook site.yml", "ansible-playbook --check site.yml"),
             ("ansible-pull -U https://x.example/p.git", "ansible-pull --help"),
             ("nomad node drain -enable -yes -self", "nomad node status"),

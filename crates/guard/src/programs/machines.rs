@@ -13,7 +13,14 @@ const DELETES: &str = "deletes a machine or what it keeps";
 
 const VIRSH: &[Rule] = &[
     asks("destroy|shutdown|reboot|reset|suspend|managedsave|save|dompmsuspend|migrate|stop", CHANGES, STOPS),
-    asks("undefine|vol-delete|vol-wipe|pool-destroy|pool-delete|pool-undefine|net-destroy|net-undefine|iface-destroy|iface-undefine|iface-unbridge|nwfilter-undefine|secret-undefine|snapshot-delete|snapshot-revert|checkpoint-delete|detach-*|managedsave-remove|blockcommit|blockpull|nodedev-destroy|nodedev-detach|nodesuspend", CHANGES, DELETES),
+    asks(
+        "undefine|vol-delete|vol-wipe|pool-destroy|pool-delete|pool-undefine|net-destroy|net-undefine|\
+            iface-destroy|iface-undefine|iface-unbridge|nwfilter-undefine|secret-undefine|snapshot-delete|\
+            snapshot-revert|checkpoint-delete|detach-*|managedsave-remove|blockcommit|blockpull|nodedev-destroy|\
+            nodedev-detach|nodesuspend",
+        CHANGES,
+        DELETES,
+    ),
 ];
 const VBOX: &[Rule] = &[
     asks("unregistervm", CHANGES, DELETES),
@@ -36,7 +43,12 @@ const MULTIPASS: &[Rule] = &[asks("delete|purge|stop|suspend|restart|restore|umo
 const LXC: &[Rule] = &[
     asks("delete|rm|stop|restart|pause|restore|rebuild|move|mv", CHANGES, STOPS),
     asks("storage volume|bucket delete|detach*|restore", CHANGES, DELETES),
-    asks("storage|network|profile|project|image|cluster|remote|config|snapshot|warning|auth|file delete|rm|remove|detach*|unset|restore", CHANGES, DELETES),
+    asks(
+        "storage|network|profile|project|image|cluster|remote|config|snapshot|warning|auth|file delete|rm|\
+            remove|detach*|unset|restore",
+        CHANGES,
+        DELETES,
+    ),
     asks("network acl|forward|zone|peer|load-balancer delete|remove", CHANGES, DELETES),
     asks("config trust remove|revoke-token", CHANGES, DELETES),
     asks("config set", Effect::Privilege, "gives a container rights over its host").only("security.privileged=true"),
@@ -53,15 +65,27 @@ const PROXMOX: &[Rule] = &[
     asks("snapshot|disk rollback|unlink|delete", CHANGES, DELETES),
 ];
 const SIMPLE: &[Rule] = &[asks("*", CHANGES, STOPS)];
-const XE: &[Rule] = &[asks("*-destroy|*-shutdown|*-reboot|*-uninstall|*-forget|*-suspend|*-disable|*-evacuate|*-delete|*-revert", CHANGES, STOPS)];
+const XE: &[Rule] = &[asks(
+    "*-destroy|*-shutdown|*-reboot|*-uninstall|*-forget|*-suspend|*-disable|*-evacuate|*-delete|*-revert",
+    CHANGES,
+    STOPS,
+)];
 const XL: &[Rule] = &[asks("destroy|shutdown|reboot|pause|save|migrate|reset|*-detach", CHANGES, STOPS)];
 const VZ: &[Rule] = &[
     asks("stop|restart|destroy|delete|suspend|umount|uninstall", CHANGES, STOPS),
     asks("snapshot-delete|snapshot-switch|unregister|reset|pause", CHANGES, DELETES),
 ];
-const VMRUN: &[Rule] = &[asks("stop|reset|suspend|pause|deleteVM|deleteSnapshot|revertToSnapshot|killProcessInGuest|deleteFileInGuest|deleteDirectoryInGuest", CHANGES, STOPS)];
+const VMRUN: &[Rule] = &[asks(
+    "stop|reset|suspend|pause|deleteVM|deleteSnapshot|revertToSnapshot|killProcessInGuest|deleteFileInGuest|\
+        deleteDirectoryInGuest",
+    CHANGES,
+    STOPS,
+)];
 const WSL: &[Rule] = &[];
-const TART: &[Rule] = &[asks("delete|stop|prune|suspend", CHANGES, STOPS), asks("push", Effect::Package, "publishes a machine that others use")];
+const TART: &[Rule] = &[
+    asks("delete|stop|prune|suspend", CHANGES, STOPS),
+    asks("push", Effect::Package, "publishes a machine that others use"),
+];
 const MACHINECTL: &[Rule] = &[
     fine("list|status|show|image-status|list-images|show-image"),
     asks("terminate|poweroff|reboot|kill|stop|remove|disable|clean|read-only|rename|set-limit", CHANGES, STOPS),
@@ -117,7 +141,10 @@ fn model(call: &mut Call<'_, '_>) {
                 call.shell(&script);
             }
         }
-        ("lxc" | "incus" | "multipass" | "limactl" | "pct" | "colima" | "orb" | "orbctl", "exec" | "shell" | "ssh" | "run") => {
+        (
+            "lxc" | "incus" | "multipass" | "limactl" | "pct" | "colima" | "orb" | "orbctl",
+            "exec" | "shell" | "ssh" | "run",
+        ) => {
             let words = match behind {
                 Some(at) => arguments[at..].to_vec(),
                 None => operands.get(2..).unwrap_or_default().to_vec(),
@@ -142,7 +169,12 @@ fn inside(call: &mut Call<'_, '_>, words: Vec<String>) {
 
 /// `wsl --unregister name`, `wsl [-d name] program …`
 fn wsl(call: &mut Call<'_, '_>, arguments: &[String]) {
-    let options = super::options::leading("du", "distribution= user= cd= shell-type= unregister= terminate= exec shutdown list set-default= export= import= install update status version help").read(arguments);
+    let options = super::options::leading(
+        "du",
+        "distribution= user= cd= shell-type= unregister= terminate= \
+        exec shutdown list set-default= export= import= install update status version help",
+    )
+    .read(arguments);
     if options.has("unregister") {
         return call.asks(CHANGES, "a distribution", DELETES);
     }

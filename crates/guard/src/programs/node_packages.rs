@@ -21,7 +21,8 @@ const NPM: Grammar = gnu(
     "wC",
     "prefix= registry= cache= workspace= userconfig= globalconfig= loglevel= tag= otp= access= script-shell= \
      node-options= location= scope= omit= include= depth= global global-style save save-dev save-exact dry-run force \
-     yes help version recursive workspaces ignore-scripts filter= dir= package= call= shell= editor= json long parseable",
+     yes help version recursive workspaces ignore-scripts filter= dir= package= call= shell= editor= json long \
+     parseable",
 );
 
 /// Whether what a word names is not in the registry. `user/name` is a repository on GitHub.
@@ -90,9 +91,9 @@ fn verb_of_npm(call: &mut Call<'_, '_>, arguments: &[String], options: &Options,
         super::environment::side_door(call, &shell);
     }
     match verb.as_str() {
-        "install" | "i" | "in" | "ins" | "inst" | "insta" | "instal" | "isnt" | "isntall" | "add" | "ci" | "clean-install"
-        | "install-clean" | "it" | "install-test" | "cit" | "update" | "up" | "upgrade" | "udpate" | "link" | "ln"
-        | "rebuild" | "rb" => {
+        "install" | "i" | "in" | "ins" | "inst" | "insta" | "instal" | "isnt" | "isntall" | "add" | "ci"
+        | "clean-install" | "install-clean" | "it" | "install-test" | "cit" | "update" | "up" | "upgrade"
+        | "udpate" | "link" | "ln" | "rebuild" | "rb" => {
             if !options.has("dry-run") {
                 installs(call, options, rest);
             }
@@ -103,13 +104,23 @@ fn verb_of_npm(call: &mut Call<'_, '_>, arguments: &[String], options: &Options,
             }
         }
         "publish" | "unpublish" | "deprecate" | "undeprecate" => publishes(call, options, rest),
-        "dist-tag" | "dist-tags" | "tag" if matches!(first, "add" | "rm" | "remove" | "set") => publishes(call, options, rest),
+        "dist-tag" | "dist-tags" | "tag" if matches!(first, "add" | "rm" | "remove" | "set") => {
+            publishes(call, options, rest);
+        }
         "owner" | "author" | "access" | "team" | "org" | "hook" | "token" | "trust"
-            if !matches!(first, "" | "ls" | "list" | "get" | "ls-packages" | "ls-collaborators" | "list-packages" | "list-collaborators") =>
+            if !matches!(
+                first,
+                "" | "ls"
+                    | "list"
+                    | "get"
+                    | "ls-packages"
+                    | "ls-collaborators"
+                    | "list-packages"
+                    | "list-collaborators"
+            ) =>
         {
             call.asks(INSTALLS, &rest.join(" "), "changes who may publish");
         }
-        "stage" | "star" => {}
         "profile" if first.starts_with("set") || first.contains("2fa") => {
             call.asks(Effect::Account, "npm profile", "changes an account");
         }
@@ -179,7 +190,7 @@ fn fetch_and_run(call: &mut Call<'_, '_>, arguments: &[String]) {
 
 /// The program that a package brings, where the two have different names.
 fn program_of(package: &str) -> String {
-    match package.split_once("@").filter(|(name, _)| !name.is_empty()).map_or(package, |(name, _)| name) {
+    match package.split_once('@').filter(|(name, _)| !name.is_empty()).map_or(package, |(name, _)| name) {
         "@changesets/cli" => return "changeset".into(),
         "aws-cdk" => return "cdk".into(),
         "firebase-tools" => return "firebase".into(),
@@ -199,9 +210,38 @@ fn program_of(package: &str) -> String {
 
 /// Programs of packages that `yarn name` and `pnpm name` run; other names are those of scripts of the project.
 const BINARIES: &[&str] = &[
-    "rimraf", "del-cli", "cdk", "cdktf", "wrangler", "vercel", "netlify", "firebase", "serverless", "sls", "lerna",
-    "changeset", "semantic-release", "release-it", "np", "prisma", "sequelize", "sequelize-cli", "knex", "typeorm", "vsce",
-    "gh-pages", "supabase", "nx", "pm2", "kill-port", "fkill", "drizzle-kit", "shx", "mikro-orm", "amplify", "sst",
+    "rimraf",
+    "del-cli",
+    "cdk",
+    "cdktf",
+    "wrangler",
+    "vercel",
+    "netlify",
+    "firebase",
+    "serverless",
+    "sls",
+    "lerna",
+    "changeset",
+    "semantic-release",
+    "release-it",
+    "np",
+    "prisma",
+    "sequelize",
+    "sequelize-cli",
+    "knex",
+    "typeorm",
+    "vsce",
+    "gh-pages",
+    "supabase",
+    "nx",
+    "pm2",
+    "kill-port",
+    "fkill",
+    "drizzle-kit",
+    "shx",
+    "mikro-orm",
+    "amplify",
+    "sst",
 ];
 
 fn script_or_binary(call: &mut Call<'_, '_>, words: &[String]) {
@@ -221,7 +261,10 @@ fn yarn(call: &mut Call<'_, '_>) {
     call.print(&HOLE.to_string());
     let options = NPM.read(&arguments);
     let Some((verb, rest)) = options.operands.split_first() else {
-        return if options.has("help version h v") { () } else { builds::project_code(call, ".") };
+        if !options.has("help version h v") {
+            builds::project_code(call, ".");
+        }
+        return;
     };
     if options.has("help h") && !matches!(verb.as_str(), "run" | "exec" | "dlx") {
         return;
@@ -282,7 +325,12 @@ fn pnpm(call: &mut Call<'_, '_>) {
     let arguments = call.arguments().to_vec();
     call.print(&HOLE.to_string());
     // `-r` and `-F` stand before the verb; those after it may be the program's own.
-    let options = gnu("FCw", "filter= dir= workspace= registry= tag= otp= access= prefix= script-shell= location= global dry-run help version").read(&arguments);
+    let options = gnu(
+        "FCw",
+        "filter= dir= workspace= registry= tag= otp= access= prefix= script-shell= \
+        location= global dry-run help version",
+    )
+    .read(&arguments);
     let Some((verb, rest)) = options.operands.split_first() else { return };
     let first = rest.first().map_or("", String::as_str);
     match verb.as_str() {
@@ -299,8 +347,9 @@ fn pnpm(call: &mut Call<'_, '_>) {
         "run" => script_or_binary(call, after(&arguments, "run")),
         "store" | "env" | "deploy" | "patch" | "setup" | "server" | "why" | "licenses" => {}
         "install" | "i" | "add" | "update" | "up" | "upgrade" | "remove" | "rm" | "uninstall" | "un" | "publish"
-        | "unpublish" | "deprecate" | "dist-tag" | "owner" | "access" | "team" | "token" | "config" | "c" | "set" | "link"
-        | "ln" | "unlink" | "rebuild" | "rb" | "list" | "ls" | "view" | "info" | "audit" | "outdated" | "prune" | "init" => {
+        | "unpublish" | "deprecate" | "dist-tag" | "owner" | "access" | "team" | "token" | "config" | "c" | "set"
+        | "link" | "ln" | "unlink" | "rebuild" | "rb" | "list" | "ls" | "view" | "info" | "audit" | "outdated"
+        | "prune" | "init" => {
             verb_of_npm(call, &arguments, &options, &[]);
         }
         other => script_or_binary(call, &[&[other.to_owned()], after(&arguments, other)].concat()),

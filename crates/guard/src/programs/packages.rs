@@ -31,9 +31,11 @@ fn changes(call: &mut Call<'_, '_>) {
 }
 
 const APT: &[Rule] = &[
-    fine("install|upgrade|dist-upgrade|full-upgrade|safe-upgrade|build-dep|reinstall").only("d download-only print-uris"),
+    fine("install|upgrade|dist-upgrade|full-upgrade|safe-upgrade|build-dep|reinstall")
+        .only("d download-only print-uris"),
     asks(
-        "install|remove|purge|upgrade|dist-upgrade|full-upgrade|safe-upgrade|autoremove|autopurge|auto-remove|reinstall|build-dep|dselect-upgrade|satisfy|forbid-version|fetch",
+        "install|remove|purge|upgrade|dist-upgrade|full-upgrade|safe-upgrade|autoremove|autopurge|auto-remove|\
+            reinstall|build-dep|dselect-upgrade|satisfy|forbid-version|fetch",
         INSTALLS,
         SYSTEM,
     ),
@@ -43,7 +45,10 @@ const APT: &[Rule] = &[
 const DNF: &[Rule] = &[
     fine("*").only("downloadonly assumeno"),
     asks(
-        "install|localinstall|reinstall|remove|erase|rm|autoremove|update|upgrade|up|upgrade-minimal|update-minimal|update-to|downgrade|distro-sync|distribution-synchronization|dsync|swap|groupinstall|groupremove|groupupdate|builddep|offline-upgrade|system-upgrade|offline-distrosync|in|localupdate|remove-n",
+        "install|localinstall|reinstall|remove|erase|rm|autoremove|update|upgrade|up|upgrade-minimal|\
+            update-minimal|update-to|downgrade|distro-sync|distribution-synchronization|dsync|swap|groupinstall|\
+            groupremove|groupupdate|builddep|offline-upgrade|system-upgrade|offline-distrosync|in|localupdate|\
+            remove-n",
         INSTALLS,
         SYSTEM,
     ),
@@ -57,11 +62,16 @@ const DNF: &[Rule] = &[
 const ZYPPER: &[Rule] = &[
     fine("*").only("D d download-only"),
     asks(
-        "install|in|remove|rm|update|up|dist-upgrade|dup|patch|install-new-recommends|inr|source-install|si|verify|ve|removeptf|rmptf",
+        "install|in|remove|rm|update|up|dist-upgrade|dup|patch|install-new-recommends|inr|source-install|si|\
+            verify|ve|removeptf|rmptf",
         INSTALLS,
         SYSTEM,
     ),
-    asks("addrepo|ar|removerepo|rr|modifyrepo|mr|renamerepo|nr|addservice|as|removeservice|rs", Effect::Persistence, SOURCES),
+    asks(
+        "addrepo|ar|removerepo|rr|modifyrepo|mr|renamerepo|nr|addservice|as|removeservice|rs",
+        Effect::Persistence,
+        SOURCES,
+    ),
 ];
 const APK: &[Rule] = &[asks("add|del|upgrade|fix", INSTALLS, SYSTEM).unless("s simulate")];
 const PKG: &[Rule] = &[
@@ -74,7 +84,8 @@ const BREW: &[Rule] = &[
     fine("bundle list|check|dump|exec"),
     fine("tap").only("repair"),
     asks(
-        "install|reinstall|uninstall|remove|rm|upgrade|untap|link|ln|unlink|autoremove|bundle|migrate|tap-new|extract|postinstall|switch",
+        "install|reinstall|uninstall|remove|rm|upgrade|untap|link|ln|unlink|autoremove|bundle|migrate|tap-new|\
+            extract|postinstall|switch",
         INSTALLS,
         SYSTEM,
     ),
@@ -84,9 +95,11 @@ const BREW: &[Rule] = &[
     asks("services start|run", Effect::Service, "starts services, also at the next login"),
     asks("update-reset", Effect::VersionControl, "throws away changes in the package lists"),
 ];
-const PORT: &[Rule] = &[
-    asks("install|uninstall|upgrade|activate|deactivate|selfupdate|reclaim|load|unload|restore|migrate", INSTALLS, SYSTEM),
-];
+const PORT: &[Rule] = &[asks(
+    "install|uninstall|upgrade|activate|deactivate|selfupdate|reclaim|load|unload|restore|migrate",
+    INSTALLS,
+    SYSTEM,
+)];
 const SNAP: &[Rule] = &[
     fine("refresh").only("list time"),
     asks("install|remove|refresh|revert|disable|enable|switch|try|ack|unalias|forget|restore", INSTALLS, SYSTEM),
@@ -127,7 +140,8 @@ const GUIX: &[Rule] = &[
 ];
 const SIMPLE: &[Rule] = &[
     asks(
-        "install|remove|uninstall|upgrade|erase|delete|in|it|rm|up|add|bundle-add|bundle-remove|update-system|autoremove|reinstall|full-upgrade|install-new|upgrade-all|clean-system",
+        "install|remove|uninstall|upgrade|erase|delete|in|it|rm|up|add|bundle-add|bundle-remove|update-system|\
+            autoremove|reinstall|full-upgrade|install-new|upgrade-all|clean-system",
         INSTALLS,
         SYSTEM,
     ),
@@ -152,7 +166,9 @@ const TOOLS: [Tool; 35] = [
     tool(&["dnf", "dnf5", "yum", "microdnf", "tdnf", "urpm"], DNF)
         .valued("cdexR", "config= enablerepo= disablerepo= repo= setopt= exclude= installroot= releasever= forcearch="),
     tool(&["zypper"], ZYPPER).valued("cDRrtpx", "config= reposd-dir= root= repo= type= plus-repo= no-refresh"),
-    tool(&["apk"], APK).valued("pXt", "root= repository= virtual= arch= keys-dir= repositories-file=").dry("s simulate"),
+    tool(&["apk"], APK)
+        .valued("pXt", "root= repository= virtual= arch= keys-dir= repositories-file=")
+        .dry("s simulate"),
     tool(&["pkg", "pkgin", "pkg_mgr"], PKG).valued("jcrC", "jail= chroot= rootdir=").dry("n dry-run"),
     tool(&["pkg_add", "pkg_delete", "installpkg", "removepkg", "upgradepkg", "sbopkg"], ANY).dry("n s dry-run"),
     tool(&["xbps-install"], XBPS_INSTALL).valued("CcrR", "config= cachedir= rootdir= repository=").dry("n dry-run"),
@@ -168,30 +184,39 @@ const TOOLS: [Tool; 35] = [
     tool(&["winget"], WINGET).valued("qvsme", "id= name= version= source= scope= query= manifest= moniker="),
     tool(&["scoop"], SCOOP).valued("a", ""),
     tool(&["guix"], GUIX).valued("e", "expression=").dry("n dry-run"),
-    tool(&["opkg", "eopkg", "swupd", "pamac", "slackpkg", "urpmi", "urpme", "cards", "pisi", "tazpkg", "rpm-ostree"], SIMPLE)
-        .dry("dry-run test n noaction"),
+    tool(
+        &["opkg", "eopkg", "swupd", "pamac", "slackpkg", "urpmi", "urpme", "cards", "pisi", "tazpkg", "rpm-ostree"],
+        SIMPLE,
+    )
+    .dry("dry-run test n noaction"),
     tool(&["add-apt-repository", "apt-add-repository"], &[asks("*", Effect::Persistence, SOURCES)]).dry("list l L"),
-    tool(&["apt-key", "pacman-key"], &[
-        fine("list|finger|export|exportall"),
-        asks("*", Effect::Persistence, "changes whose software this system trusts"),
-    ]),
+    tool(
+        &["apt-key", "pacman-key"],
+        &[
+            fine("list|finger|export|exportall"),
+            asks("*", Effect::Persistence, "changes whose software this system trusts"),
+        ],
+    ),
     tool(&["rpmkeys"], KEYS).dry("checksig K list"),
     tool(&["alien"], ANY).dry("to-deb d to-rpm r to-tgz t generate g"),
     tool(&["gdebi", "debi", "gdebi-gtk"], ANY),
     tool(&["dpkg-reconfigure"], ANY),
-    tool(&["update-alternatives", "alternatives", "archlinux-java", "eselect"], &[
-        asks("java|kernel|profile|python set", INSTALLS, SYSTEM),
-        asks("set", INSTALLS, SYSTEM),
-    ]),
+    tool(
+        &["update-alternatives", "alternatives", "archlinux-java", "eselect"],
+        &[asks("java|kernel|profile|python set", INSTALLS, SYSTEM), asks("set", INSTALLS, SYSTEM)],
+    ),
     tool(&["nixos-rebuild", "darwin-rebuild", "home-manager"], NIXOS).valued("IA", "flake= option="),
     tool(&["nix-channel"], CHANNEL),
     tool(&["nix-collect-garbage"], CHANNEL),
     tool(&["installer", "msiexec"], CHANNEL),
     tool(&["do-release-upgrade", "unattended-upgrade", "unattended-upgrades", "freebsd-update"], CHANNEL),
-    tool(&["tlmgr"], &[
-        asks("install|remove|uninstall|update *", INSTALLS, SYSTEM),
-        asks("update", INSTALLS, SYSTEM).only("all self").unless("list"),
-    ])
+    tool(
+        &["tlmgr"],
+        &[
+            asks("install|remove|uninstall|update *", INSTALLS, SYSTEM),
+            asks("update", INSTALLS, SYSTEM).only("all self").unless("list"),
+        ],
+    )
     .single_dash(""),
     tool(&["krew", "kubectl-krew"], &[asks("install|uninstall|upgrade", INSTALLS, SYSTEM)]),
 ];
@@ -206,7 +231,9 @@ fn model(call: &mut Call<'_, '_>) {
             for setting in options.values("o option").map(str::to_owned).collect::<Vec<_>>() {
                 // `APT::Update::Pre-Invoke::=command` and its kin are run by a shell.
                 if let Some((name, value)) = setting.split_once('=')
-                    && (name.contains("Invoke") || name.contains("Proxy-Auto-Detect") || name.contains("Pre-Install-Pkgs"))
+                    && (name.contains("Invoke")
+                        || name.contains("Proxy-Auto-Detect")
+                        || name.contains("Pre-Install-Pkgs"))
                 {
                     call.shell(value);
                 }
@@ -233,11 +260,15 @@ fn model(call: &mut Call<'_, '_>) {
             return changes(call);
         }
         "alien" if has(&["-i", "--install"]) => return changes(call),
-        "xbps-remove" if arguments.iter().all(|word| matches!(word.as_str(), "-O" | "-y" | "-Oy" | "--clean-cache")) => {
+        "xbps-remove"
+            if arguments.iter().all(|word| matches!(word.as_str(), "-O" | "-y" | "-Oy" | "--clean-cache")) =>
+        {
             return;
         }
         "urpmi" | "urpme" | "sbopkg" if !arguments.is_empty() && !has(&["--test"]) => return changes(call),
-        "xbps-install" if arguments.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('u')) => {
+        "xbps-install"
+            if arguments.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('u')) =>
+        {
             let tool_options = tool.read(&arguments);
             if !verbs::is_dry(&tool_options, "n dry-run") {
                 return changes(call);
@@ -348,7 +379,8 @@ fn emerge(call: &mut Call<'_, '_>) {
 }
 
 fn softwareupdate(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("", "install list download all recommended restart background-critical schedule=?"));
+    let options =
+        call.options(&gnu("", "install list download all recommended restart background-critical schedule=?"));
     call.print(&HOLE.to_string());
     if options.has("i install install-rosetta R restart fetch-full-installer") {
         changes(call);
@@ -358,7 +390,8 @@ fn softwareupdate(call: &mut Call<'_, '_>) {
 fn nix_env(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu(
         "pfAIsjG",
-        "install upgrade uninstall set rollback switch-generation= delete-generations query profile= file= attr= dry-run",
+        "install upgrade uninstall set rollback switch-generation= delete-generations query profile= file= \
+            attr= dry-run",
     ));
     call.print(&HOLE.to_string());
     if options.has("dry-run q query help version") {
@@ -371,14 +404,20 @@ fn nix_env(call: &mut Call<'_, '_>) {
 
 /// `nix run`, `nix develop -c program`, `nix profile install`.
 fn nix(call: &mut Call<'_, '_>) {
-    let options = call.options(&leading("jI", "option= extra-experimental-features= experimental-features= store= log-format="));
+    let options =
+        call.options(&leading("jI", "option= extra-experimental-features= experimental-features= store= log-format="));
     call.print(&HOLE.to_string());
     let Some((verb, rest)) = options.operands.split_first() else { return };
     if options.has("help") || rest.iter().any(|word| word == "--help") {
         return;
     }
     match verb.as_str() {
-        "profile" if matches!(rest.first().map(String::as_str), Some("install" | "add" | "remove" | "upgrade" | "rollback" | "wipe-history")) => {
+        "profile"
+            if matches!(
+                rest.first().map(String::as_str),
+                Some("install" | "add" | "remove" | "upgrade" | "rollback" | "wipe-history")
+            ) =>
+        {
             changes(call);
         }
         "run" | "shell" | "develop" | "bundle" => {

@@ -9,11 +9,8 @@ use crate::finding::Effect;
 use crate::text::HOLE;
 
 pub(super) const PROGRAMS: [Program; 30] = verbs::programs(&TOOLS, model);
-pub(super) const PYTHON: &[Program] = &[
-    prints(&["pip"], |call| pip(call, 0)),
-    prints(&["uv"], uv),
-    prints(&["uvx", "pipx"], pipx),
-];
+pub(super) const PYTHON: &[Program] =
+    &[prints(&["pip"], |call| pip(call, 0)), prints(&["uv"], uv), prints(&["uvx", "pipx"], pipx)];
 
 pub(super) const PUBLISHES: &str = "publishes or withdraws versions that others use";
 pub(super) const ADDRESS: &str = "installs code from an address, which nobody has reviewed";
@@ -25,8 +22,24 @@ pub(super) fn is_bare_address(word: &str) -> bool {
     let word = word.rsplit_once(" @ ").map_or(word, |(_, address)| address);
     let word = word.trim_start_matches(['\'', '"']);
     let scheme = [
-        "git+", "hg+", "svn+", "bzr+", "http://", "https://", "ftp://", "git://", "ssh://", "git@", "github:", "gitlab:",
-        "bitbucket:", "gist:", "git:", "sourcehut:", "tarball+", "git+ssh:",
+        "git+",
+        "hg+",
+        "svn+",
+        "bzr+",
+        "http://",
+        "https://",
+        "ftp://",
+        "git://",
+        "ssh://",
+        "git@",
+        "github:",
+        "gitlab:",
+        "bitbucket:",
+        "gist:",
+        "git:",
+        "sourcehut:",
+        "tarball+",
+        "git+ssh:",
     ]
     .iter()
     .any(|scheme| word.starts_with(scheme));
@@ -60,8 +73,10 @@ const PIP: Grammar = gnu(
     "requirement= editable= constraint= index-url= extra-index-url= find-links= target= prefix= root= python-version= \
      platform= abi= implementation= src= trusted-host= proxy= cache-dir= log= python= build-option= global-option= \
      config-settings= no-binary= only-binary= progress-bar= report= timeout= retries= upgrade-strategy= cert= \
-     client-cert= exists-action= wheel-dir= dest= dry-run user upgrade system break-system-packages no-deps yes quiet \
-     verbose no-index no-cache-dir force-reinstall pre isolated require-virtualenv help version format= path= outdated",
+     client-cert= exists-action= wheel-dir= dest= dry-run user upgrade system break-system-packages no-deps yes \
+     quiet \
+     verbose no-index no-cache-dir force-reinstall pre isolated require-virtualenv help version format= path= \
+     outdated",
 );
 
 /// `pip verb …`; `skip` words come before the verb.
@@ -111,7 +126,8 @@ fn pip(call: &mut Call<'_, '_>, skip: usize) {
 
 const UV: Grammar = leading(
     "",
-    "directory= project= config-file= cache-dir= python= color= allow-insecure-host= quiet verbose offline no-cache no-config",
+    "directory= project= config-file= cache-dir= python= color= allow-insecure-host= quiet verbose offline \
+        no-cache no-config",
 );
 
 fn uv(call: &mut Call<'_, '_>) {
@@ -149,8 +165,8 @@ fn uv(call: &mut Call<'_, '_>) {
 const RUN: Grammar = leading(
     "pmwC",
     "from= with= with-editable= with-requirements= spec= python= module= package= env-file= extra= group= only-group= \
-     index-url= index= default-index= extra-index-url= directory= project= pip-args= isolated no-project script no-sync \
-     frozen locked help version quiet verbose no-cache",
+     index-url= index= default-index= extra-index-url= directory= project= pip-args= isolated no-project script \
+     no-sync frozen locked help version quiet verbose no-cache",
 );
 
 /// Runs a tool from a registry: its name says what it does, an address says nothing.
@@ -228,7 +244,8 @@ const POETRY: &[Rule] = &[
 ];
 const CONDA: &[Rule] = &[
     asks("env remove", Effect::Delete, "deletes an environment with all that is installed in it"),
-    asks("remove|uninstall|delete", Effect::Delete, "deletes an environment with all that is installed in it").only("all"),
+    asks("remove|uninstall|delete", Effect::Delete, "deletes an environment with all that is installed in it")
+        .only("all"),
     asks("config", Effect::Persistence, "changes from where packages come")
         .only("add append prepend set remove remove-key")
         .unless("get show env"),
@@ -278,44 +295,70 @@ const RUSTUP: &[Rule] = &[
     asks("toolchain uninstall|remove", INSTALLS, "removes a toolchain"),
     asks("uninstall", INSTALLS, "removes a toolchain"),
 ];
-const VSCE: &[Rule] =
-    &[asks("publish|unpublish|delete-publisher", INSTALLS, PUBLISHES)];
-const ANACONDA: &[Rule] =
-    &[asks("upload|remove|move|copy|label|channel", INSTALLS, PUBLISHES).unless("list show l")];
+const VSCE: &[Rule] = &[asks("publish|unpublish|delete-publisher", INSTALLS, PUBLISHES)];
+const ANACONDA: &[Rule] = &[asks("upload|remove|move|copy|label|channel", INSTALLS, PUBLISHES).unless("list show l")];
 const SETUP: &[Rule] = &[asks("upload|register", INSTALLS, PUBLISHES), asks("* upload|register", INSTALLS, PUBLISHES)];
 
 const TOOLS: [Tool; 30] = [
-    tool(&["poetry", "pdm", "hatch", "rye", "pipenv"], POETRY).valued("CPGEs", "directory= project= group= extras= source= repository= git="),
+    tool(&["poetry", "pdm", "hatch", "rye", "pipenv"], POETRY)
+        .valued("CPGEs", "directory= project= group= extras= source= repository= git="),
     tool(&["conda", "mamba", "micromamba"], CONDA).valued("npc", "name= prefix= channel= file= clone= set="),
     tool(&["anaconda"], ANACONDA).valued("tsu", "token= site= user="),
     tool(&["twine"], PUBLISHERS).valued("rup", "repository= repository-url= username= password= config-file="),
     tool(&["flit", "maturin", "vsce", "ovsx", "web-ext"], VSCE).valued("pif", "repository= pat= packagePath="),
     tool(&["setup.py"], SETUP),
     tool(&["gem"], GEM).valued("vasrip", "version= add= remove= source= install-dir= bindir= key= host= otp="),
-    tool(&["bundle", "bundler"], &[asks("clean", INSTALLS, SYSTEM).only("force")]).valued("", "git= github= path= gemfile= group="),
+    tool(&["bundle", "bundler"], &[asks("clean", INSTALLS, SYSTEM).only("force")])
+        .valued("", "git= github= path= gemfile= group="),
     tool(&["composer"], COMPOSER).valued("d", "working-dir="),
     tool(&["mix"], MIX),
     tool(&["rebar3"], PUBLISHERS),
     tool(&["dotnet", "nuget"], DOTNET).valued("svko", "source= version= api-key= output= project= framework="),
-    tool(&["cpan", "cpanm", "cpm"], CPAN).valued("lL", "local-lib= local-lib-contained= mirror=").dry("scandeps info showdeps look"),
+    tool(&["cpan", "cpanm", "cpm"], CPAN)
+        .valued("lL", "local-lib= local-lib-contained= mirror=")
+        .dry("scandeps info showdeps look"),
     tool(&["luarocks"], LUAROCKS).valued("", "server= tree= only-server= lua-version= api-key="),
     tool(&["cabal", "stack"], CABAL).valued("", "project-file= stack-yaml= resolver="),
-    tool(&["opam"], &[asks("publish", INSTALLS, PUBLISHES), asks("switch remove", INSTALLS, "removes a switch"), asks("pin add *://*", INSTALLS, ADDRESS)]),
+    tool(
+        &["opam"],
+        &[
+            asks("publish", INSTALLS, PUBLISHES),
+            asks("switch remove", INSTALLS, "removes a switch"),
+            asks("pin add *://*", INSTALLS, ADDRESS),
+        ],
+    ),
     tool(&["dart", "flutter"], PUBLISHERS).valued("C", "directory=").dry("dry-run n"),
     tool(&["pod"], PUBLISHERS),
     tool(&["ansible-galaxy"], GALAXY).valued("rp", "role-file= api-key= token= server="),
     tool(&["rustup"], RUSTUP).valued("", "toolchain= target= component="),
-    tool(&["goreleaser", "release-plz", "jreleaser", "full-release"], &[
-        fine("release").only("snapshot skip=publish skip-publish auto-snapshot"),
-        asks("release|publish|full-release|deploy|upload", INSTALLS, PUBLISHES),
-    ]).valued("f", "config= skip="),
-    tool(&["semantic-release", "release-it", "np", "auto", "semantic-release-cli"], &[]).dry("dry-run d preview release-version changelog"),
+    tool(
+        &["goreleaser", "release-plz", "jreleaser", "full-release"],
+        &[
+            fine("release").only("snapshot skip=publish skip-publish auto-snapshot"),
+            asks("release|publish|full-release|deploy|upload", INSTALLS, PUBLISHES),
+        ],
+    )
+    .valued("f", "config= skip="),
+    tool(&["semantic-release", "release-it", "np", "auto", "semantic-release-cli"], &[])
+        .dry("dry-run d preview release-version changelog"),
     tool(&["python-semantic-release"], PUBLISHERS).dry("noop"),
-    tool(&["lerna", "nx", "rush", "beachball"], &[asks("publish", INSTALLS, PUBLISHES), asks("release publish", INSTALLS, PUBLISHES), asks("release", INSTALLS, PUBLISHES)])
-        .valued("", "scope= dist-tag= registry=").dry("dry-run d"),
+    tool(
+        &["lerna", "nx", "rush", "beachball"],
+        &[
+            asks("publish", INSTALLS, PUBLISHES),
+            asks("release publish", INSTALLS, PUBLISHES),
+            asks("release", INSTALLS, PUBLISHES),
+        ],
+    )
+    .valued("", "scope= dist-tag= registry=")
+    .dry("dry-run d"),
     tool(&["changeset"], PUBLISHERS),
     tool(&["jsr"], PUBLISHERS),
-    tool(&["conan", "vcpkg"], &[asks("upload", INSTALLS, PUBLISHES), asks("remove * *", INSTALLS, PUBLISHES).only("r remote")]).valued("r", "remote="),
+    tool(
+        &["conan", "vcpkg"],
+        &[asks("upload", INSTALLS, PUBLISHES), asks("remove * *", INSTALLS, PUBLISHES).only("r remote")],
+    )
+    .valued("r", "remote="),
     tool(&["nimble", "shards", "raco", "carton", "wally", "bower", "elm"], PUBLISHERS),
     tool(&["wapm", "wasmer", "bit"], PUBLISHERS),
     tool(&["gh-pages"], ALWAYS),
@@ -337,19 +380,26 @@ fn model(call: &mut Call<'_, '_>) {
         "semantic-release" | "release-it" | "np" | "auto" if !options.has("version v") => {
             call.asks(INSTALLS, "a release", PUBLISHES);
         }
-        "setup.py" if is_elevated(call) && options.operands.iter().any(|word| word == "install" || word == "develop") => {
+        "setup.py"
+            if is_elevated(call) && options.operands.iter().any(|word| word == "install" || word == "develop") =>
+        {
             call.asks(INSTALLS, "a package", SYSTEM);
         }
         "cpan" | "cpanm" | "cpm" => installs(call, &options, &options.operands, true),
         "pipenv" if options.has("rm") => {
             call.asks(Effect::Delete, "the environment", "deletes an environment with all that is installed in it");
         }
-        "conda" | "mamba" | "micromamba" | "poetry" | "pdm" | "pipenv" | "gem" | "bundle" | "composer" | "luarocks" | "dotnet"
-        | "mix" | "opam" | "ansible-galaxy" | "dart" | "cabal" | "stack" | "nimble" | "raco" | "hatch" | "rye" => {
+        "conda" | "mamba" | "micromamba" | "poetry" | "pdm" | "pipenv" | "gem" | "bundle" | "composer" | "luarocks"
+        | "dotnet" | "mix" | "opam" | "ansible-galaxy" | "dart" | "cabal" | "stack" | "nimble" | "raco" | "hatch"
+        | "rye" => {
             if let Some((verb, packages)) = options.operands.split_first() {
                 let installing = INSTALLING.contains(&verb.as_str())
-                    || matches!(verb.as_str(), "archive.install" | "escript.install" | "pub" | "role" | "collection" | "pkg");
-                let removing = matches!(verb.as_str(), "uninstall" | "remove") && matches!(call.name.as_str(), "gem" | "luarocks");
+                    || matches!(
+                        verb.as_str(),
+                        "archive.install" | "escript.install" | "pub" | "role" | "collection" | "pkg"
+                    );
+                let removing =
+                    matches!(verb.as_str(), "uninstall" | "remove") && matches!(call.name.as_str(), "gem" | "luarocks");
                 if installing || removing {
                     installs(call, &options, packages, call.name != "composer");
                 }
@@ -368,7 +418,11 @@ fn installs(call: &mut Call<'_, '_>, options: &Options, packages: &[String], for
         .values("git github source s server mirror only-server repository source-path r role-file")
         .any(|address| is_bare_address(address) && !is_public_registry(address));
     let github = options.has("git github") && packages.iter().all(|word| !word.starts_with('-'));
-    if named || source || github || (packages.first().is_some_and(|word| word == "github" || word == "git") && packages.len() > 1) {
+    if named
+        || source
+        || github
+        || (packages.first().is_some_and(|word| word == "github" || word == "git") && packages.len() > 1)
+    {
         call.asks(Effect::ExecuteRemote, &target, ADDRESS);
     } else if for_all && is_elevated(call) {
         call.asks(INSTALLS, &target, SYSTEM);
@@ -376,17 +430,23 @@ fn installs(call: &mut Call<'_, '_>, options: &Options, packages: &[String], for
 }
 
 fn is_public_registry(address: &str) -> bool {
-    ["https://rubygems.org", "https://luarocks.org", "https://packagist.org", "https://cpan.org", "https://www.cpan.org", "https://api.nuget.org"]
-        .iter()
-        .any(|known| address.starts_with(known))
+    [
+        "https://rubygems.org",
+        "https://luarocks.org",
+        "https://packagist.org",
+        "https://cpan.org",
+        "https://www.cpan.org",
+        "https://api.nuget.org",
+    ]
+    .iter()
+    .any(|known| address.starts_with(known))
 }
 
 /// The program that `bundle exec`, `poetry run` and their kin run.
 fn behind(name: &str, arguments: &[String]) -> Option<Vec<String>> {
     let verbs: &[&str] = match name {
         "bundle" | "bundler" | "composer" => &["exec"],
-        "poetry" | "pdm" | "rye" | "hatch" | "pipenv" => &["run"],
-        "conda" | "mamba" | "micromamba" => &["run"],
+        "poetry" | "pdm" | "rye" | "hatch" | "pipenv" | "conda" | "mamba" | "micromamba" => &["run"],
         "mix" => &["cmd"],
         "opam" | "stack" | "cabal" | "dotnet" | "luarocks" => &["exec"],
         _ => return None,
@@ -411,7 +471,10 @@ mod tests {
             ("sudo sh -c 'pip3 install x'", "pip3 install --user x"),
             ("pip install 'x @ git+https://x.example/p.git'", "pip install -e ."),
             ("pip install --index-url http://x.example/simple x", "pip install --index-url https://pypi.org/simple x"),
-            ("git clone https://x.example/r.git && pip install ./r", "git clone https://x.example/r.git && pip install r-lib"),
+            (
+                "git clone https://x.example/r.git && pip install ./r",
+                "git clone https://x.example/r.git && pip install r-lib",
+            ),
             ("uvx --from git+https://x.example/t.git t", "uvx ruff check"),
             ("uv pip install --system x", "uv pip install x"),
             ("uv run rm -rf data", "uv run pytest"),
