@@ -275,6 +275,9 @@ fn cargo(call: &mut Call<'_, '_>) {
             let path = given.value("path").unwrap_or(".").to_owned();
             project_code(call, &path);
         }
+        "login" if !given.operands.is_empty() => {
+            call.asks(Effect::Persistence, "the token", "changes stored credentials");
+        }
         "uninstall" if registries::is_elevated(call) => call.asks(Effect::Package, &target, registries::SYSTEM),
         "watch" => {
             for script in given.values("s shell").map(str::to_owned).collect::<Vec<_>>() {

@@ -15,6 +15,7 @@ const DELETES: &str = "deletes what is kept in the cloud";
 const STOPS: &str = "stops or restarts what runs in the cloud";
 const NOTHING: &str = "scales to nothing";
 const DEPLOYS: &str = "changes what runs in the cloud without a look at what changes";
+const KEYS: &str = "changes stored credentials";
 const ACCESS: &str = "changes who may do what in the cloud";
 
 const AWS: &[Rule] = &[
@@ -26,6 +27,8 @@ const AWS: &[Rule] = &[
     secret("secretsmanager get-secret-value|batch-get-secret-value|get-random-password"),
     secret("ssm get-parameter|get-parameters|get-parameters-by-path|get-parameter-history").only("with-decryption"),
     secret("configure export-credentials"),
+    asks("configure set *secret*|*token*|*key*|credential_process|*.credential_process", Effect::Persistence, KEYS),
+    asks("configure import", Effect::Persistence, KEYS),
     secret("configure get *secret*|*token*|*key*"),
     secret("sts assume-role*|get-session-token|get-federation-token"),
     secret("ecr|ecr-public get-login-password|get-login|get-authorization-token"),
@@ -163,7 +166,7 @@ const FLY: &[Rule] = &[
 ];
 const HEROKU: &[Rule] = &[
     asks(
-        "*:destroy|*:remove|*:unset|*:stop|*:kill|*:reset|*:delete|*:clear|*:revoke|*:detach|*:disable|\
+        "*:destroy|*:remove|*:unset|*:stop|*:kill*|*:reset|*:delete|*:clear|*:revoke|*:detach|*:disable|\
             *:rollback|*:restart|*:promote|*:transfer|*:uninstall|*:leave|*:wipe|*:rotate|*:unfollow|\
             *:deprovision|pg:upgrade|maintenance:on|*:reassign",
         CHANGES,

@@ -26,6 +26,7 @@ const KUBE: &[Rule] = &[
     asks("replace", CHANGES, DELETES).only("force"),
     asks("apply", CHANGES, DELETES).only("prune force"),
     asks("config delete-context|delete-cluster|delete-user|unset", CHANGES, "deletes access to a cluster"),
+    asks("config set-credentials", Effect::Persistence, "changes stored credentials"),
     asks("certificate approve|deny", Effect::Account, "decides who may enter a cluster"),
     asks("adm certificate", Effect::Account, "decides who may enter a cluster"),
     asks("adm policy", Effect::Privilege, "changes who may do what in a cluster"),

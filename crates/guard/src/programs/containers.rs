@@ -23,7 +23,7 @@ const CHANGES: Effect = Effect::CloudResource;
 const STOPS: &str = "stops or removes containers, or what they keep";
 
 const GLOBAL: Grammar = leading(
-    "HcDl",
+    "HcDln",
     "host= config= context= connection= log-level= tlscacert= tlscert= tlskey= tls tlsverify debug url= identity= root= \
      runroot= storage-driver= storage-opt= namespace= address= data-root= cni-path= remote version help",
 );

@@ -3,7 +3,7 @@
 use super::verbs::{self, Rule, Tool, asks, fine, secret, tool};
 use super::{Program, environment};
 use crate::eval::Call;
-use crate::finding::Effect;
+use crate::finding::{Effect, TargetClass};
 
 pub(super) const PROGRAMS: [Program; 4] = verbs::programs(&TOOLS, model);
 
@@ -111,6 +111,13 @@ fn model(call: &mut Call<'_, '_>) {
                 call.print(&crate::text::REMOTE.to_string());
             }
         }
+        ["gist" | "snippet", "create", files @ ..] | ["release", "create" | "upload", _, files @ ..] => {
+            for file in files {
+                if call.place(file, true).class == TargetClass::Secret {
+                    call.asks(Effect::NetworkSend, file, "sends secrets away");
+                }
+            }
+        }
         ["ext" | "extension" | "extensions", "exec", rest @ ..] => {
             let words = rest.iter().map(|word| (*word).to_owned()).collect();
             call.run(words);
@@ -135,6 +142,7 @@ mod tests {
             ("gh api -XDELETE repos/acme/app", "gh api --method=GET repos/acme/app"),
             ("gh release delete-asset v1 a.zip", "gh release list"),
             ("gh auth token", "gh auth status"),
+            ("gh gist create .env", "gh gist create notes.md"),
             ("gh alias set x '!rm -rf data'", "gh alias set co 'pr checkout'"),
             ("gh repo clone acme/x && make -C x", "gh repo clone acme/x && ls x"),
             ("glab repo delete acme/app -y", "glab repo view acme/app"),

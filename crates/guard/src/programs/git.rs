@@ -121,6 +121,15 @@ fn command(call: &mut Call<'_, '_>, verb: &str, arguments: &[String]) {
                 git_settings::set(call, "init.templateDir", template);
             }
         }
+        "apply" | "am" => {
+            let options = gnu("pC", "directory= exclude= include= whitespace= unsafe-paths").read(arguments);
+            if options.has("unsafe-paths") {
+                call.asks(Effect::Overwrite, "files", "may change files outside of the repository");
+            }
+            if let Some(directory) = options.value("directory").map(str::to_owned) {
+                call.write(&directory, Writing::Edit);
+            }
+        }
         "for-each-repo" => {
             let options = leading("", "config= keep-going").read(arguments);
             if let Some((verb, arguments)) = options.operands.split_first() {
@@ -615,6 +624,7 @@ mod tests {
             ("git stash drop", "git stash pop"),
             ("git branch -df wip", "git branch -d wip"),
             ("git rm -rf src", "git rm -r --cached src"),
+            ("git apply --directory=.git/hooks x.diff", "git apply --directory=src x.diff"),
             ("git gc --prune=now", "git gc"),
             ("git worktree remove -f ../x", "git worktree remove ../x"),
         ]);

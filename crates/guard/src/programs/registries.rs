@@ -239,6 +239,8 @@ fn pipx(call: &mut Call<'_, '_>) {
 
 const POETRY: &[Rule] = &[
     asks("publish", INSTALLS, PUBLISHES),
+    asks("config pypi-token*|http-basic*", Effect::Persistence, "changes stored credentials"),
+    asks("config repositories*", Effect::Persistence, "changes from where packages come"),
     asks("env remove", Effect::Delete, "deletes an environment with all that is installed in it"),
     asks("self remove", INSTALLS, SYSTEM),
 ];
