@@ -86,8 +86,8 @@ fn project_tool(call: &mut Call<'_, '_>) {
 const MAKE: Grammar = gnu(
     "CfIjloWE",
     "directory= file= makefile= include-dir= jobs=? load-average=? old-file= what-if= eval= keep-going dry-run just-print \
-     recon silent quiet question touch always-make environment-overrides ignore-errors print-data-base no-print-directory \
-     warn-undefined-variables output-sync=? shuffle=? trace version help",
+     recon silent quiet question touch always-make environment-overrides ignore-errors print-data-base \
+     no-print-directory warn-undefined-variables output-sync=? shuffle=? trace version help",
 );
 
 fn make(call: &mut Call<'_, '_>) {
@@ -201,9 +201,10 @@ const CARGO: Grammar = leading("CZ", "config= color= manifest-path= explain= qui
 const CARGO_VERB: Grammar = gnu(
     "pFjZCas",
     "package= bin= example= test= bench= features= target= target-dir= manifest-path= jobs= profile= color= config= \
-     version= vers= git= branch= tag= rev= path= index= registry= root= add= remove= token= message-format= exec= shell= \
-     watch= ignore= dry-run undo list execute force no-verify allow-dirty help release all workspace verbose quiet yes \
-     push no-push no-publish",
+     version= vers= git= branch= tag= rev= path= index= registry= root= add= remove= token= message-format= \
+     exec= shell= \
+     watch= ignore= dry-run undo list execute force no-verify allow-dirty help release all workspace verbose \
+     quiet yes push no-push no-publish",
 );
 
 fn cargo(call: &mut Call<'_, '_>) {
@@ -273,6 +274,9 @@ fn cargo(call: &mut Call<'_, '_>) {
             }
             let path = given.value("path").unwrap_or(".").to_owned();
             project_code(call, &path);
+        }
+        "login" if !given.operands.is_empty() => {
+            call.asks(Effect::Persistence, "the token", "changes stored credentials");
         }
         "uninstall" if registries::is_elevated(call) => call.asks(Effect::Package, &target, registries::SYSTEM),
         "watch" => {

@@ -14,7 +14,10 @@ const DELETES: &str = "deletes a machine or what it keeps";
 const VIRSH: &[Rule] = &[
     asks("destroy|shutdown|reboot|reset|suspend|managedsave|save|dompmsuspend|migrate|stop", CHANGES, STOPS),
     asks(
-        "undefine|vol-delete|vol-wipe|pool-destroy|pool-delete|pool-undefine|net-destroy|net-undefine|iface-destroy|iface-undefine|iface-unbridge|nwfilter-undefine|secret-undefine|snapshot-delete|snapshot-revert|checkpoint-delete|detach-*|managedsave-remove|blockcommit|blockpull|nodedev-destroy|nodedev-detach|nodesuspend",
+        "undefine|vol-delete|vol-wipe|pool-destroy|pool-delete|pool-undefine|net-destroy|net-undefine|\
+            iface-destroy|iface-undefine|iface-unbridge|nwfilter-undefine|secret-undefine|snapshot-delete|\
+            snapshot-revert|checkpoint-delete|detach-*|managedsave-remove|blockcommit|blockpull|nodedev-destroy|\
+            nodedev-detach|nodesuspend",
         CHANGES,
         DELETES,
     ),
@@ -41,7 +44,8 @@ const LXC: &[Rule] = &[
     asks("delete|rm|stop|restart|pause|restore|rebuild|move|mv", CHANGES, STOPS),
     asks("storage volume|bucket delete|detach*|restore", CHANGES, DELETES),
     asks(
-        "storage|network|profile|project|image|cluster|remote|config|snapshot|warning|auth|file delete|rm|remove|detach*|unset|restore",
+        "storage|network|profile|project|image|cluster|remote|config|snapshot|warning|auth|file delete|rm|\
+            remove|detach*|unset|restore",
         CHANGES,
         DELETES,
     ),
@@ -72,7 +76,8 @@ const VZ: &[Rule] = &[
     asks("snapshot-delete|snapshot-switch|unregister|reset|pause", CHANGES, DELETES),
 ];
 const VMRUN: &[Rule] = &[asks(
-    "stop|reset|suspend|pause|deleteVM|deleteSnapshot|revertToSnapshot|killProcessInGuest|deleteFileInGuest|deleteDirectoryInGuest",
+    "stop|reset|suspend|pause|deleteVM|deleteSnapshot|revertToSnapshot|killProcessInGuest|deleteFileInGuest|\
+        deleteDirectoryInGuest",
     CHANGES,
     STOPS,
 )];
@@ -164,7 +169,12 @@ fn inside(call: &mut Call<'_, '_>, words: Vec<String>) {
 
 /// `wsl --unregister name`, `wsl [-d name] program …`
 fn wsl(call: &mut Call<'_, '_>, arguments: &[String]) {
-    let options = super::options::leading("du", "distribution= user= cd= shell-type= unregister= terminate= exec shutdown list set-default= export= import= install update status version help").read(arguments);
+    let options = super::options::leading(
+        "du",
+        "distribution= user= cd= shell-type= unregister= terminate= \
+        exec shutdown list set-default= export= import= install update status version help",
+    )
+    .read(arguments);
     if options.has("unregister") {
         return call.asks(CHANGES, "a distribution", DELETES);
     }
