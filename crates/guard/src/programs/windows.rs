@@ -556,9 +556,9 @@ fn wmic(call: &mut Call<'_, '_>) {
         && words
             .iter()
             .any(|word| word.starts_with("reboot") || word.starts_with("shutdown") || word.starts_with("win32shutdown"))
-        {
-            return super::power::never(call, "this machine");
-        }
+    {
+        return super::power::never(call, "this machine");
+    }
     if !(does("call") || does("delete") || does("create") || does("set")) {
         return;
     }
