@@ -54,7 +54,6 @@ pub(super) const PROGRAMS: &[Program] = &[
             "rabbitmq-plugins",
             "postfix",
             "postsuper",
-            "exim",
             "lpadmin",
             "cupsdisable",
             "cupsreject",
@@ -359,6 +358,9 @@ const MANAGERS: &[Tool] = &[
 ];
 
 fn manager(call: &mut Call<'_, '_>) {
+    if call.name == "dinitctl" && call.arguments().iter().any(|word| word == "shutdown") {
+        return power::never(call, "this machine");
+    }
     rows::judge(call, MANAGERS, Effect::Service, "stops, restarts or changes services");
 }
 

@@ -519,7 +519,10 @@ fn plain_output(call: &mut Call<'_, '_>) {
     if matches!(call.name.as_str(), "date" | "gdate" | "hostname") {
         super::kernel::clock_and_name(call);
     }
-    let processes = matches!(call.name.as_str(), "pgrep" | "pidof" | "lsof");
+    if call.name == "pgrep" {
+        return super::processes::pgrep(call);
+    }
+    let processes = matches!(call.name.as_str(), "pidof" | "lsof");
     let printed = if processes { text::OUTPUT } else { PLAIN };
     call.print(&format!("{printed}\n"));
 }

@@ -583,7 +583,8 @@ fn multiplexer(call: &mut Call<'_, '_>) {
     if call.name == "screen" {
         let options = leading("SctTesphrxRXQL?", "").read(call.arguments());
         if options.has("X") {
-            let mut words = options.operands.clone();
+            let first = options.value("X").map(str::to_owned);
+            let mut words: Vec<String> = first.into_iter().chain(options.operands.clone()).collect();
             if let Some(at) = words.iter().position(|word| word == "stuff" || word == "exec") {
                 let text = shells::joined(&words.split_off(at + 1));
                 return call.shell(&crate::escapes::ansi_c(&text));
