@@ -124,7 +124,9 @@ const DOTTED: [&str; 17] = [
 /// meant for it: the shell hides names with a dot from it.
 fn may_be(pattern: &str, names: &[&'static str]) -> Option<&'static str> {
     let literal = pattern.chars().next().is_some_and(|c| text::is_literal(c.encode_utf8(&mut [0; 4])));
-    (literal && text::has_glob(pattern)).then(|| names.iter().copied().find(|name| text::matches(pattern, name))).flatten()
+    (literal && text::has_glob(pattern))
+        .then(|| names.iter().copied().find(|name| text::matches(pattern, name)))
+        .flatten()
 }
 
 /// Files in a home directory.
@@ -143,18 +145,17 @@ fn home(rest: &str, name: &str) -> Option<TargetClass> {
         ".docker" if tail.is_empty() || name == "config.json" => Some(TargetClass::Secret),
         ".netrc" | "_netrc" | ".pgpass" | ".npmrc" | ".pypirc" | ".git-credentials" | ".my.cnf" | ".mylogin.cnf"
         | ".vault-token" | ".boto" | ".s3cfg" | ".yarnrc.yml" | ".msmtprc" | ".fetchmailrc" | ".mbsyncrc"
-        | ".offlineimaprc" | ".smbcredentials" | ".passwd-s3fs" | ".databrickscfg" | ".rediscli_auth" | ".consul-token"
-        | ".terraformrc" | ".dockercfg" | ".authinfo" | ".authinfo.gpg" => Some(TargetClass::Secret),
+        | ".offlineimaprc" | ".smbcredentials" | ".passwd-s3fs" | ".databrickscfg" | ".rediscli_auth"
+        | ".consul-token" | ".terraformrc" | ".dockercfg" | ".authinfo" | ".authinfo.gpg" => Some(TargetClass::Secret),
         ".config" => match tail.split('/').next().unwrap_or_default() {
             "gh" | "gcloud" | "op" | "doctl" | "hub" | "rclone" | "google-chrome" | "chromium" | "sops"
-            | "BraveSoftware" | "microsoft-edge" | "vivaldi" | "age" | "solana" | "hcloud" | "linode-cli" | "netlify"
-            | "stripe" | "heroku" | "flyctl" | "github-copilot" | "configstore" | "keepassxc" | "Bitwarden CLI" => {
-                Some(TargetClass::Secret)
-            }
+            | "BraveSoftware" | "microsoft-edge" | "vivaldi" | "age" | "solana" | "hcloud" | "linode-cli"
+            | "netlify" | "stripe" | "heroku" | "flyctl" | "github-copilot" | "configstore" | "keepassxc"
+            | "Bitwarden CLI" => Some(TargetClass::Secret),
             "containers" if name == "auth.json" => Some(TargetClass::Secret),
-            "autostart" | "systemd" | "fish" | "environment.d" | "git" | "nvim" | "plasma-workspace"
-            | "zsh" | "nushell" | "xonsh" | "powershell" | "i3" | "sway" | "hypr" | "bspwm" | "awesome" | "openbox" | "tmux"
-            | "direnv" | "emacs" | "doom" | "pip" | "containers" | "user-tmpfiles.d" => {
+            "autostart" | "systemd" | "fish" | "environment.d" | "git" | "nvim" | "plasma-workspace" | "zsh"
+            | "nushell" | "xonsh" | "powershell" | "i3" | "sway" | "hypr" | "bspwm" | "awesome" | "openbox"
+            | "tmux" | "direnv" | "emacs" | "doom" | "pip" | "containers" | "user-tmpfiles.d" => {
                 Some(TargetClass::Startup)
             }
             _ => None,
@@ -166,7 +167,13 @@ fn home(rest: &str, name: &str) -> Option<TargetClass> {
             if name.contains("credential")
                 || matches!(
                     name,
-                    "auth.json" | "kaggle.json" | "config.yml" | "profiles.yml" | "config.json" | "token" | "wallet.dat"
+                    "auth.json"
+                        | "kaggle.json"
+                        | "config.yml"
+                        | "profiles.yml"
+                        | "config.json"
+                        | "token"
+                        | "wallet.dat"
                 ) =>
         {
             Some(TargetClass::Secret)
@@ -178,9 +185,16 @@ fn home(rest: &str, name: &str) -> Option<TargetClass> {
         ".local" if tail.starts_with("share/systemd") => Some(TargetClass::Startup),
         "Library" if tail.starts_with("LaunchAgents") => Some(TargetClass::Startup),
         "Library"
-            if ["Keychains", "Cookies", "Safari", "Messages", "Application Support/Google", "Application Support/Firefox"]
-                .iter()
-                .any(|start| tail.starts_with(start)) =>
+            if [
+                "Keychains",
+                "Cookies",
+                "Safari",
+                "Messages",
+                "Application Support/Google",
+                "Application Support/Firefox",
+            ]
+            .iter()
+            .any(|start| tail.starts_with(start)) =>
         {
             Some(TargetClass::Secret)
         }
@@ -219,8 +233,22 @@ const KEYS: [&str; 15] = [
 ];
 /// What the names of keys end with.
 const KEY_ENDS: [&str; 16] = [
-    ".pem", ".key", ".p12", ".pfx", ".kdbx", ".kdb", ".jks", ".keystore", ".asc.key", ".ppk", ".keytab", ".ovpn", ".p8",
-    ".jwk", ".agekey", ".pkcs12",
+    ".pem",
+    ".key",
+    ".p12",
+    ".pfx",
+    ".kdbx",
+    ".kdb",
+    ".jks",
+    ".keystore",
+    ".asc.key",
+    ".ppk",
+    ".keytab",
+    ".ovpn",
+    ".p8",
+    ".jwk",
+    ".agekey",
+    ".pkcs12",
 ];
 /// Files that hold values and no code.
 const DATA_ENDS: [&str; 9] = [".txt", ".json", ".yaml", ".yml", ".env", ".toml", ".ini", ".cfg", ".tfvars"];
@@ -240,20 +268,22 @@ fn anywhere(name: &str) -> Option<TargetClass> {
     let env = env || meant && may_be(&lower, &known).is_some();
     let env = env || (lower.ends_with(".env") && !text::has_glob(name) && lower != "requirements.env");
     // Certificates and public keys share endings with the keys they belong to.
-    let public = ["cert", "chain", "pub", "cacert", "ca-", "ca_", "ca.", "bundle", "csr", "dhparam"]
-        .iter()
-        .any(|part| if part.starts_with("ca") && part.len() == 3 { lower.starts_with(part) } else { lower.contains(part) })
-        && !lower.contains("priv")
-        && !lower.contains("key.");
+    let public =
+        ["cert", "chain", "pub", "cacert", "ca-", "ca_", "ca.", "bundle", "csr", "dhparam"].iter().any(|part| {
+            if part.starts_with("ca") && part.len() == 3 { lower.starts_with(part) } else { lower.contains(part) }
+        }) && !lower.contains("priv")
+            && !lower.contains("key.");
     let data = || DATA_ENDS.iter().any(|end| lower.ends_with(end));
     let stem = lower.split('.').next().unwrap_or_default();
     let named = ["secret", "credential", "service-account", "serviceaccount", "service_account", "adminsdk"]
         .iter()
         .any(|part| lower.contains(part))
-        || matches!(stem, "password" | "passwords" | "passwd" | "token" | "api_key" | "apikey" | "api-key" | "api_keys");
-    let key = KEYS.contains(&lower.as_str())
-        || KEY_ENDS.iter().any(|end| lower.ends_with(end)) && !public
-        || named && data();
+        || matches!(
+            stem,
+            "password" | "passwords" | "passwd" | "token" | "api_key" | "apikey" | "api-key" | "api_keys"
+        );
+    let key =
+        KEYS.contains(&lower.as_str()) || KEY_ENDS.iter().any(|end| lower.ends_with(end)) && !public || named && data();
     (env || key).then_some(TargetClass::Secret)
 }
 
@@ -294,7 +324,9 @@ mod tests {
         ] {
             assert_eq!(classify(path, &world), class, "{path}");
         }
-        for (pattern, secret) in [(".e?v", true), (".en*", true), ("*", false), ("i*", false), ("id_*", true), ("*.md", false)] {
+        for (pattern, secret) in
+            [(".e?v", true), (".en*", true), ("*", false), ("i*", false), ("id_*", true), ("*.md", false)]
+        {
             let path = format!("/home/u/project/{}", text::live(pattern));
             assert_eq!(classify(&path, &world).is_some(), secret, "{pattern}");
         }

@@ -525,7 +525,12 @@ impl Machine<'_> {
                 let mut paths = Vec::new();
                 self.expand_target(word, &mut paths);
                 for path in paths {
-                    let place = self.write_file(program, &path, append, redirect.descriptor.is_none_or(|descriptor| descriptor < 3));
+                    let place = self.write_file(
+                        program,
+                        &path,
+                        append,
+                        redirect.descriptor.is_none_or(|descriptor| descriptor < 3),
+                    );
                     let output = matches!(redirect.kind, RedirectKind::WriteBoth | RedirectKind::AppendBoth)
                         || redirect.descriptor.is_none_or(|descriptor| descriptor == 1);
                     if redirect.kind == RedirectKind::ReadWrite || !output {

@@ -107,9 +107,24 @@ fn redis_command(call: &mut Call<'_, '_>, words: &[String]) {
         ("CONFIG", "SET") => {
             let pairs: Vec<String> = words[2..].iter().step_by(2).map(|name| name.to_ascii_lowercase()).collect();
             let risky = [
-                "dir", "dbfilename", "requirepass", "masterauth", "appendfilename", "appenddirname", "appendonly", "save",
-                "protected-mode", "bind", "logfile", "aclfile", "rename-command", "enable-module-command", "masteruser",
-                "enable-debug-command", "enable-protected-configs", "unixsocket",
+                "dir",
+                "dbfilename",
+                "requirepass",
+                "masterauth",
+                "appendfilename",
+                "appenddirname",
+                "appendonly",
+                "save",
+                "protected-mode",
+                "bind",
+                "logfile",
+                "aclfile",
+                "rename-command",
+                "enable-module-command",
+                "masteruser",
+                "enable-debug-command",
+                "enable-protected-configs",
+                "unixsocket",
             ];
             if pairs.iter().any(|name| risky.contains(&name.as_str())) {
                 call.asks(Effect::Persistence, &third, "changes where the store writes, or who may use it");
@@ -134,7 +149,9 @@ fn redis_command(call: &mut Call<'_, '_>, words: &[String]) {
         ("ACL", "SETUSER" | "DELUSER" | "LOAD") => call.asks(Effect::Account, &third, "changes who may use the store"),
         ("ACL", "GETUSER") | ("ACL", "LIST") => {}
         ("EVAL" | "EVAL_RO", _) => redis_script(call, words.get(1).map_or("", String::as_str)),
-        ("CLIENT", "KILL") if words.len() > 3 => call.asks(Effect::ProcessKill, "clients", "ends connections of a kind"),
+        ("CLIENT", "KILL") if words.len() > 3 => {
+            call.asks(Effect::ProcessKill, "clients", "ends connections of a kind")
+        }
         _ => {}
     }
 }
@@ -146,7 +163,11 @@ fn redis_script(call: &mut Call<'_, '_>, script: &str) {
         return call.cannot_tell("gives a store a script of which a part is unknown");
     }
     let names = |word: &str| lower.contains(&format!("'{word}'")) || lower.contains(&format!("\"{word}\""));
-    if names("flushall") || names("flushdb") || names("shutdown") || (names("keys") || names("scan")) && (names("del") || names("unlink")) {
+    if names("flushall")
+        || names("flushdb")
+        || names("shutdown")
+        || (names("keys") || names("scan")) && (names("del") || names("unlink"))
+    {
         call.asks(Effect::Database, "the store", "empties the store by a script");
     }
 }
@@ -165,7 +186,9 @@ fn etcd(call: &mut Call<'_, '_>) {
     let words: Vec<&str> = options.operands.iter().map(String::as_str).collect();
     let target = words.get(1..).unwrap_or_default().join(" ");
     match words.as_slice() {
-        ["del" | "delete" | "rm" | "rmdir", keys @ ..] if options.has("prefix from-key range recursive r") || keys.len() > 1 => {
+        ["del" | "delete" | "rm" | "rmdir", keys @ ..]
+            if options.has("prefix from-key range recursive r") || keys.len() > 1 =>
+        {
             deletes(call, &target, "deletes every key of a range");
         }
         ["snapshot", "restore", ..] => deletes(call, &target, "replaces what is stored by a copy"),
@@ -175,7 +198,9 @@ fn etcd(call: &mut Call<'_, '_>) {
         ["lease", "revoke", ..] => deletes(call, &target, "deletes every key of a lease"),
         // What a transaction does stands on its input.
         ["txn", ..] => {
-            if call.input().is_some_and(|input| input.lines().any(|line| line.trim_start().starts_with("del") && line.contains("prefix"))) {
+            if call.input().is_some_and(|input| {
+                input.lines().any(|line| line.trim_start().starts_with("del") && line.contains("prefix"))
+            }) {
                 deletes(call, "a range", "deletes every key of a range");
             }
         }
@@ -185,13 +210,18 @@ fn etcd(call: &mut Call<'_, '_>) {
 }
 
 fn consul(call: &mut Call<'_, '_>) {
-    let options = call.options(&single_dash("http-addr= token= datacenter= id= service= reason= namespace= recurse cas modify-index= help", true));
+    let options = call.options(&single_dash(
+        "http-addr= token= datacenter= id= service= reason= namespace= recurse cas modify-index= help",
+        true,
+    ));
     let words: Vec<&str> = options.operands.iter().map(String::as_str).collect();
     let target = words.join(" ");
     match words.as_slice() {
         ["kv", "delete", ..] if options.has("recurse") => deletes(call, &target, "deletes every key below it"),
         ["snapshot", "restore", ..] => deletes(call, &target, "replaces what is stored by a copy"),
-        ["leave" | "force-leave" | "maint", ..] | ["services", "deregister", ..] | ["operator", _, "remove-peer", ..] => {
+        ["leave" | "force-leave" | "maint", ..]
+        | ["services", "deregister", ..]
+        | ["operator", _, "remove-peer", ..] => {
             call.asks(Effect::Service, &target, "takes a service or a node out of use");
         }
         ["acl" | "namespace" | "partition" | "peering" | "config" | "intention", .., "delete"]
@@ -201,11 +231,13 @@ fn consul(call: &mut Call<'_, '_>) {
         }
         ["exec", ..] => {
             let at = call.arguments().iter().position(|word| word == "exec").unwrap_or(0);
-            let script: Vec<String> = call.arguments()[at + 1..].iter().skip_while(|word| word.starts_with('-')).cloned().collect();
+            let script: Vec<String> =
+                call.arguments()[at + 1..].iter().skip_while(|word| word.starts_with('-')).cloned().collect();
             call.shell(&super::shells::joined(&script));
         }
         ["lock" | "watch", ..] => {
-            let script: Vec<String> = options.operands.iter().skip(if words[0] == "lock" { 2 } else { 1 }).cloned().collect();
+            let script: Vec<String> =
+                options.operands.iter().skip(if words[0] == "lock" { 2 } else { 1 }).cloned().collect();
             call.shell(&super::shells::joined(&script));
         }
         _ => {}
@@ -232,7 +264,8 @@ fn rabbit(call: &mut Call<'_, '_>) {
     let words: Vec<&str> = options.operands.iter().map(String::as_str).collect();
     let target = words.join(" ");
     match words.first().copied().unwrap_or_default() {
-        "purge_queue" | "delete_queue" | "purge" | "delete" | "reset" | "force_reset" | "delete_vhost" | "clear_policy" => {
+        "purge_queue" | "delete_queue" | "purge" | "delete" | "reset" | "force_reset" | "delete_vhost"
+        | "clear_policy" => {
             deletes(call, &target, "deletes queues or what waits in them");
         }
         "delete_user" | "change_password" | "add_user" | "set_user_tags" => {
@@ -269,7 +302,8 @@ fn kafka(call: &mut Call<'_, '_>) {
 fn topics(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu("sfX", "server= context= brokers= user= password= admin-url= help version"));
     let words: Vec<&str> = options.operands.iter().map(String::as_str).collect();
-    let verbs = ["purge", "rm", "delete", "del", "remove", "truncate", "trim-prefix", "rmm", "clear-backlog", "terminate"];
+    let verbs =
+        ["purge", "rm", "delete", "del", "remove", "truncate", "trim-prefix", "rmm", "clear-backlog", "terminate"];
     if words.iter().take(3).any(|word| verbs.contains(word)) {
         let one_key = call.name == "nats" && matches!(words.as_slice(), ["kv" | "kvs", "del" | "rm", _, _, ..]);
         if !one_key && !options.asks_only() {
@@ -286,14 +320,24 @@ fn others(call: &mut Call<'_, '_>) {
     let deleting = words.iter().take(3).any(|word| {
         matches!(
             *word,
-            "delete" | "delete_indices" | "delete-indices" | "delete-snapshots" | "bucket-delete" | "bucket-flush" | "drop" | "delete_collection"
+            "delete"
+                | "delete_indices"
+                | "delete-indices"
+                | "delete-snapshots"
+                | "bucket-delete"
+                | "bucket-flush"
+                | "drop"
+                | "delete_collection"
         )
     });
     if deleting {
         deletes(call, &target, "deletes a collection, an index or a bucket");
     } else if words.iter().any(|word| matches!(*word, "stop" | "restart" | "failover" | "server-stop")) {
         call.asks(Effect::Service, &target, "stops the store");
-    } else if words.first() == Some(&"database") && words.iter().any(|word| matches!(*word, "load" | "restore")) && call.arguments().iter().any(|word| word.starts_with("--overwrite")) {
+    } else if words.first() == Some(&"database")
+        && words.iter().any(|word| matches!(*word, "load" | "restore"))
+        && call.arguments().iter().any(|word| word.starts_with("--overwrite"))
+    {
         deletes(call, &target, "replaces what is stored by a copy");
     }
 }
@@ -318,7 +362,10 @@ mod tests {
             ("consul kv delete -recurse a/", "consul kv delete a/b"),
             ("zkCli.sh -server h deleteall /a", "zkCli.sh -server h ls /a"),
             ("rabbitmqctl -n r purge_queue q", "rabbitmqctl -n r list_queues"),
-            ("kafka-topics --bootstrap-server k --delete --topic t", "kafka-topics --bootstrap-server k --describe --topic t"),
+            (
+                "kafka-topics --bootstrap-server k --delete --topic t",
+                "kafka-topics --bootstrap-server k --describe --topic t",
+            ),
             ("nats stream rm S -f", "nats stream ls"),
             ("rpk topic delete t", "rpk topic list"),
             ("solr delete -c app", "solr status"),

@@ -6,7 +6,7 @@ use super::options::{gnu, single_dash};
 use super::{Program, plain, prints, runs};
 use crate::eval::{Call, Writing, filtered};
 use crate::finding::{Effect, TargetClass};
-use crate::text::{self, HOLE, PLAIN, REMOTE, SECRET};
+use crate::text::{HOLE, PLAIN, REMOTE, SECRET};
 
 pub(super) const PROGRAMS: &[Program] = &[
     plain(&["ssh-keygen"], keygen),
@@ -16,6 +16,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     prints(&["openssl", "libressl"], openssl),
     prints(&["age", "rage"], age),
     prints(&["sops"], sops),
+    prints(&["unshadow", "ssh2john", "gpg2john"], shows_files),
 ];
 
 /// A file with a new key; in the project it is only a file.
@@ -86,7 +87,9 @@ fn gpg(call: &mut Call<'_, '_>) {
     if options.asks_only() || options.has("h") {
         return call.print(&PLAIN.to_string());
     }
-    for program in options.values("photo-viewer exec-path agent-program dirmngr-program").map(str::to_owned).collect::<Vec<_>>() {
+    for program in
+        options.values("photo-viewer exec-path agent-program dirmngr-program").map(str::to_owned).collect::<Vec<_>>()
+    {
         if program.contains('/') && !program.starts_with("/usr/") {
             side_door(call, &program);
         }
@@ -106,10 +109,16 @@ fn gpg(call: &mut Call<'_, '_>) {
         call.write(output, Writing::Replace);
     }
     let input = call.input();
-    let encrypts = options.has("e encrypt c symmetric b detach-sign list-packets verify list-keys k K import fingerprint");
-    let decrypts = options.has("d decrypt") || !encrypts && !options.has("s sign clearsign clear-sign dearmor enarmor export");
+    let encrypts =
+        options.has("e encrypt c symmetric b detach-sign list-packets verify list-keys k K import fingerprint");
+    let decrypts =
+        options.has("d decrypt") || !encrypts && !options.has("s sign clearsign clear-sign dearmor enarmor export");
     if decrypts && output.is_none() && options.has("d decrypt decrypt-files") {
-        call.asks(Effect::SecretRead, options.operands.first().map_or("the input", String::as_str), "shows what was encrypted");
+        call.asks(
+            Effect::SecretRead,
+            options.operands.first().map_or("the input", String::as_str),
+            "shows what was encrypted",
+        );
         return call.print(&SECRET.to_string());
     }
     if options.has("clearsign clear-sign") {
@@ -125,15 +134,18 @@ fn gpg(call: &mut Call<'_, '_>) {
 /// Names of the parts of OpenSSL that come with it.
 const PROVIDERS: [&str; 5] = ["default", "legacy", "fips", "base", "null"];
 
-const OPENSSL: super::options::Grammar = super::options::Grammar { valued: "kKS", ..single_dash(
-    "in= out= inkey= keyout= key= iv= pass= passin= passout= kfile= inform= outform= keyform= engine= provider= \
+const OPENSSL: super::options::Grammar = super::options::Grammar {
+    valued: "kKS",
+    ..single_dash(
+        "in= out= inkey= keyout= key= iv= pass= passin= passout= kfile= inform= outform= keyform= engine= provider= \
      provider-path= propquery= config= connect= host= port= servername= CAfile= CApath= cert= cert_chain= signkey= CA= CAkey= \
      CAserial= days= subj= newkey= sha256 set_serial= extfile= extensions= reqexts= name= algorithm= pkeyopt= rand= writerand= \
      iter= md= base64 a d e nodes noenc nokeys nocerts noout text pubin pubout check modulus topk8 nocrypt export verify= \
      CRLfile= untrusted= purpose= certfile= caname= keysig sign= signature= prverify= mac= macopt= hmac= bufsize= starttls= \
      proxy= alpn= cipher= ciphersuites= tls1_2 quiet help recip= signer= content= nopad encrypt decrypt accept= pre= post=",
-    true,
-) };
+        true,
+    )
+};
 
 fn openssl(call: &mut Call<'_, '_>) {
     let arguments = call.arguments().to_vec();
@@ -152,7 +164,10 @@ fn openssl(call: &mut Call<'_, '_>) {
         call.asks(Effect::CannotTell, &library, "loads code that cannot be read here");
     }
     let (input, output) = (options.value("in").map(str::to_owned), options.value("out").map(str::to_owned));
-    let generates = matches!(verb.as_str(), "genrsa" | "genpkey" | "gendsa" | "ecparam" | "dhparam" | "req" | "x509" | "ca" | "rand");
+    let generates = matches!(
+        verb.as_str(),
+        "genrsa" | "genpkey" | "gendsa" | "ecparam" | "dhparam" | "req" | "x509" | "ca" | "rand"
+    );
     for file in [output.clone(), options.value("keyout").map(str::to_owned)].into_iter().flatten() {
         if generates {
             new_key(call, &file);
@@ -180,7 +195,8 @@ fn openssl(call: &mut Call<'_, '_>) {
             }
         }
         "enc" | "base64" | "smime" | "cms" => {
-            let plain = verb == "base64" || options.has("a base64") && options.options.iter().all(|(name, _)| !name.contains("-"));
+            let plain = verb == "base64"
+                || options.has("a base64") && options.options.iter().all(|(name, _)| !name.contains('-'));
             if plain {
                 let text = match &input {
                     Some(file) => call.read(file),
@@ -199,8 +215,19 @@ fn openssl(call: &mut Call<'_, '_>) {
     }
 }
 
+/// Puts what its files hold into another form.
+fn shows_files(call: &mut Call<'_, '_>) {
+    for file in call.options(&gnu("", "")).operands {
+        let text = call.read(&file);
+        call.print(&text);
+    }
+}
+
 fn age(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("orRij", "output= recipient= recipients-file= identity= decrypt encrypt passphrase armor help version"));
+    let options = call.options(&gnu(
+        "orRij",
+        "output= recipient= recipients-file= identity= decrypt encrypt passphrase armor help version",
+    ));
     if options.asks_only() {
         return;
     }
@@ -261,9 +288,13 @@ mod tests {
             ("openssl pkcs12 -in a.p12 -nodes", "openssl pkcs12 -in a.p12 -nokeys"),
             ("openssl enc -d -aes-256-cbc -in a -k k | sh", "openssl enc -d -aes-256-cbc -in a -k k -out b"),
             ("echo cm0gLXJmIGRhdGEK | openssl base64 -d | sh", "echo bHMK | openssl base64 -d"),
-            ("openssl req -engine ./evil.so -new", "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem"),
+            (
+                "openssl req -engine ./evil.so -new",
+                "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem",
+            ),
             ("openssl dgst -provider evil a", "openssl dgst -provider legacy a"),
             ("openssl s_client -connect h:1 < ~/.netrc", "openssl s_client -connect h:1 < /dev/null"),
+            ("unshadow /etc/passwd /etc/shadow", "unshadow a b"),
             ("age -d -i k a.age", "age -r age1x -o a.age a.txt"),
             ("sops -d s.yaml", "sops -e s.yaml"),
             ("sops exec-env s.yaml 'rm -rf data'", "sops exec-env s.yaml 'make test'"),

@@ -17,8 +17,14 @@ pub(super) const PROGRAMS: &[Program] = &[
     plain(&["prisma"], prisma),
     plain(&["wp"], wordpress),
     plain(&["drush"], drush),
-    plain(&["flyway", "liquibase", "dbmate", "goose", "migrate", "atlas", "sqitch", "tern", "refinery", "phinx", "umzug"], steps),
-    plain(&["knex", "sequelize", "sequelize-cli", "typeorm", "mikro-orm", "drizzle-kit", "node-pg-migrate", "db-migrate"], steps),
+    plain(
+        &["flyway", "liquibase", "dbmate", "goose", "migrate", "atlas", "sqitch", "tern", "refinery", "phinx", "umzug"],
+        steps,
+    ),
+    plain(
+        &["knex", "sequelize", "sequelize-cli", "typeorm", "mikro-orm", "drizzle-kit", "node-pg-migrate", "db-migrate"],
+        steps,
+    ),
     plain(&["diesel", "sqlx", "sea-orm-cli", "cargo-sqlx"], steps),
     plain(&["mix", "dotnet-ef", "hasura", "ecto"], steps),
 ];
@@ -30,7 +36,20 @@ fn drops(call: &mut Call<'_, '_>, step: &str) {
 /// Steps that lose what the database holds, by their words in order. `*` stands for any words between.
 const STEPS: &[(&[&str], &[&[&str]])] = &[
     (&["flyway"], &[&["clean"]]),
-    (&["liquibase"], &[&["drop-all"], &["dropAll"], &["rollback"], &["rollback-count"], &["rollbackCount"], &["rollback-to-date"], &["rollbackToDate"], &["rollback-one-update"], &["rollback-one-changeset"]]),
+    (
+        &["liquibase"],
+        &[
+            &["drop-all"],
+            &["dropAll"],
+            &["rollback"],
+            &["rollback-count"],
+            &["rollbackCount"],
+            &["rollback-to-date"],
+            &["rollbackToDate"],
+            &["rollback-one-update"],
+            &["rollback-one-changeset"],
+        ],
+    ),
     (&["dbmate"], &[&["drop"]]),
     (&["goose"], &[&["reset"], &["down-to", "0"]]),
     (&["migrate"], &[&["drop"], &["down", "-all"]]),
@@ -44,10 +63,30 @@ const STEPS: &[(&[&str], &[&[&str]])] = &[
     (&["mikro-orm"], &[&["schema:drop"], &["schema:fresh"], &["migration:fresh"], &["database:drop"]]),
     (&["drizzle-kit"], &[&["push", "--force"], &["drop"]]),
     (&["db-migrate"], &[&["reset"], &["db:drop"]]),
-    (&["diesel"], &[&["database", "reset"], &["database", "drop"], &["migration", "revert", "--all"], &["migration", "revert", "-a"]]),
-    (&["sqlx", "cargo-sqlx"], &[&["database", "drop"], &["database", "reset"], &["db", "drop"], &["db", "reset"], &["migrate", "revert", "--target-version", "0"]]),
+    (
+        &["diesel"],
+        &[
+            &["database", "reset"],
+            &["database", "drop"],
+            &["migration", "revert", "--all"],
+            &["migration", "revert", "-a"],
+        ],
+    ),
+    (
+        &["sqlx", "cargo-sqlx"],
+        &[
+            &["database", "drop"],
+            &["database", "reset"],
+            &["db", "drop"],
+            &["db", "reset"],
+            &["migrate", "revert", "--target-version", "0"],
+        ],
+    ),
     (&["sea-orm-cli"], &[&["migrate", "fresh"], &["migrate", "refresh"], &["migrate", "reset"]]),
-    (&["mix", "ecto"], &[&["ecto.drop"], &["ecto.reset"], &["ecto.rollback", "--all"], &["ash.reset"], &["ash.tear_down"]]),
+    (
+        &["mix", "ecto"],
+        &[&["ecto.drop"], &["ecto.reset"], &["ecto.rollback", "--all"], &["ash.reset"], &["ash.tear_down"]],
+    ),
     (&["dotnet-ef"], &[&["database", "drop"], &["database", "update", "0"]]),
     (&["hasura"], &[&["metadata", "clear"], &["migrate", "delete"]]),
     (&["aerich"], &[&["downgrade", "-d"]]),
@@ -55,7 +94,8 @@ const STEPS: &[(&[&str], &[&[&str]])] = &[
 
 fn steps(call: &mut Call<'_, '_>) {
     let words: Vec<String> = call.arguments().iter().flat_map(|word| word.split('=')).map(str::to_owned).collect();
-    let shows = words.iter().any(|word| matches!(word.as_str(), "--dry-run" | "--dry-run-output" | "--plan" | "--help" | "-h"));
+    let shows =
+        words.iter().any(|word| matches!(word.as_str(), "--dry-run" | "--dry-run-output" | "--plan" | "--help" | "-h"));
     let name = call.name.clone();
     let Some((_, lists)) = STEPS.iter().find(|(names, _)| names.contains(&name.as_str())) else { return };
     for list in *lists {
@@ -68,7 +108,8 @@ fn steps(call: &mut Call<'_, '_>) {
 
 /// Rake's tasks. `db:setup` and `db:schema:load` drop the tables that they then make.
 fn rails(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("fIReprE", "rakefile= libdir= environment= tasks=? dry-run prereqs describe=? all help version"));
+    let options = call
+        .options(&gnu("fIReprE", "rakefile= libdir= environment= tasks=? dry-run prereqs describe=? all help version"));
     if options.asks_only() || options.has("T tasks D describe P prereqs n dry-run W") {
         return;
     }
@@ -104,9 +145,22 @@ fn rails(call: &mut Call<'_, '_>) {
     for task in &words {
         let task = task.split('[').next().unwrap_or(task);
         // Names of several databases follow: `db:drop:primary`.
-        let loses = ["db:drop", "db:reset", "db:purge", "db:setup", "db:schema:load", "db:structure:load", "db:migrate:reset", "db:truncate", "db:truncate_all", "db:seed:replant", "db:clean", "db:wipe"]
-            .iter()
-            .any(|name| task.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')));
+        let loses = [
+            "db:drop",
+            "db:reset",
+            "db:purge",
+            "db:setup",
+            "db:schema:load",
+            "db:structure:load",
+            "db:migrate:reset",
+            "db:truncate",
+            "db:truncate_all",
+            "db:seed:replant",
+            "db:clean",
+            "db:wipe",
+        ]
+        .iter()
+        .any(|name| task.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')));
         if loses && !task.contains(":dump") {
             drops(call, task);
         }
@@ -117,19 +171,38 @@ fn rails(call: &mut Call<'_, '_>) {
 fn records(call: &mut Call<'_, '_>, code: &str) {
     let compact: String = code.chars().filter(|c| *c == '\n' || !c.is_whitespace()).collect();
     for statement in compact.split(['\n', ';']) {
-        let narrowed = [".where(", ".filter(", ".find(", ".find_by(", ".exclude(", "where(", "->find(", ".get(", ".limit("]
-            .iter()
-            .any(|name| statement.contains(name));
+        let narrowed =
+            [".where(", ".filter(", ".find(", ".find_by(", ".exclude(", "where(", "->find(", ".get(", ".limit("]
+                .iter()
+                .any(|name| statement.contains(name));
         let all = [
-            ".delete_all", ".destroy_all", ".update_all(", ".all().delete()", ".all()._raw_delete(", ".objects.all().update(",
-            ".delete_by()", "->truncate()", "::truncate()", ".truncate_tables(", ")->delete()", "::query()->delete()", ".drop_table(",
-            "::all()->each->delete()", ".flushdb", ".flushall", ".drop_all(",
+            ".delete_all",
+            ".destroy_all",
+            ".update_all(",
+            ".all().delete()",
+            ".all()._raw_delete(",
+            ".objects.all().update(",
+            ".delete_by()",
+            "->truncate()",
+            "::truncate()",
+            ".truncate_tables(",
+            ")->delete()",
+            "::query()->delete()",
+            ".drop_table(",
+            "::all()->each->delete()",
+            ".flushdb",
+            ".flushall",
+            ".drop_all(",
         ]
         .iter()
         .any(|name| statement.contains(name));
         let whatever = statement.contains("truncate()") || statement.contains("flush") || statement.contains("drop_");
         if all && (!narrowed || whatever) {
-            call.asks(Effect::Database, "the database of the application", "deletes or changes every record of a table");
+            call.asks(
+                Effect::Database,
+                "the database of the application",
+                "deletes or changes every record of a table",
+            );
         }
     }
     for name in ["execute(", "exec_query(", "statement(", "unprepared(", "raw("] {
@@ -159,7 +232,11 @@ fn django(call: &mut Call<'_, '_>) {
             interpreters::code(call, interpreters::Language::Python, &code);
         }
         ["dbshell", rest @ ..] => {
-            let statements: Vec<String> = options.values("c command").map(str::to_owned).chain(rest.iter().map(|word| (*word).to_owned())).collect();
+            let statements: Vec<String> = options
+                .values("c command")
+                .map(str::to_owned)
+                .chain(rest.iter().map(|word| (*word).to_owned()))
+                .collect();
             for statement in statements {
                 sql::script(call, Dialect::Postgres, &statement);
             }
@@ -214,7 +291,9 @@ fn artisan(call: &mut Call<'_, '_>) {
         "queue:flush" | "queue:clear" | "model:prune" | "horizon:clear" if !rest.has("pretend") => {
             call.asks(Effect::Database, &task, "deletes waiting jobs or old records");
         }
-        "down" | "horizon:terminate" | "queue:restart" => call.asks(Effect::Service, &task, "takes the application out of service"),
+        "down" | "horizon:terminate" | "queue:restart" => {
+            call.asks(Effect::Service, &task, "takes the application out of service")
+        }
         "tinker" => {
             let code = rest.value("execute").map(str::to_owned).or_else(|| call.input()).unwrap_or_default();
             records(call, &code);
@@ -226,7 +305,10 @@ fn artisan(call: &mut Call<'_, '_>) {
 
 /// `bin/console`, whose tasks may be cut short: `d:d:d` is `doctrine:database:drop`.
 fn symfony(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("enc", "env= connection= em= force append dump-sql if-exists full-database no-interaction help version"));
+    let options = call.options(&gnu(
+        "enc",
+        "env= connection= em= force append dump-sql if-exists full-database no-interaction help version",
+    ));
     let Some(task) = options.operands.first().cloned() else { return };
     if options.asks_only() {
         return;
@@ -236,23 +318,24 @@ fn symfony(call: &mut Call<'_, '_>) {
         own.len() == full.len() && own.iter().zip(full).all(|(own, full)| !own.is_empty() && full.starts_with(own))
     };
     if is("doctrine:query:sql") || is("dbal:run-sql") || is("doctrine:query:dql") {
-        for statement in options.operands[1..].to_vec() {
-            sql::script(call, Dialect::Other, &statement);
+        for statement in &options.operands[1..] {
+            sql::script(call, Dialect::Other, statement);
         }
     } else if is("doctrine:database:drop") || is("doctrine:schema:drop") || is("doctrine:mongodb:schema:drop") {
         // Without `--force` it only says what it would do.
         if options.has("force f") && !options.has("dump-sql") {
             drops(call, &task);
         }
-    } else if is("doctrine:fixtures:load") && !options.has("append") {
-        drops(call, &task);
-    } else if is("doctrine:migrations:migrate") && options.operands.iter().any(|word| word == "first" || word == "0") {
+    } else if is("doctrine:fixtures:load") && !options.has("append")
+        || is("doctrine:migrations:migrate") && options.operands.iter().any(|word| word == "first" || word == "0")
+    {
         drops(call, &task);
     }
 }
 
 fn prisma(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("f", "schema= file= url= stdin force force-reset accept-data-loss skip-seed help version"));
+    let options =
+        call.options(&gnu("f", "schema= file= url= stdin force force-reset accept-data-loss skip-seed help version"));
     if options.asks_only() || options.has("h") {
         return;
     }
@@ -272,7 +355,8 @@ fn prisma(call: &mut Call<'_, '_>) {
 }
 
 fn wordpress(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("", "path= url= ssh= http= user= require= exec= yes dry-run all all-tables force help version"));
+    let options = call
+        .options(&gnu("", "path= url= ssh= http= user= require= exec= yes dry-run all all-tables force help version"));
     if options.asks_only() {
         return;
     }
@@ -283,13 +367,19 @@ fn wordpress(call: &mut Call<'_, '_>) {
     match words.as_slice() {
         ["db", "reset" | "drop" | "clean", ..] | ["site", "empty" | "delete", ..] => drops(call, &words.join(" ")),
         ["db", "query" | "cli", rest @ ..] => {
-            let statements: Vec<String> = rest.iter().map(|word| (*word).to_owned()).chain(call.input().filter(|text| *text != HOLE.to_string())).collect();
+            let statements: Vec<String> = rest
+                .iter()
+                .map(|word| (*word).to_owned())
+                .chain(call.input().filter(|text| *text != HOLE.to_string()))
+                .collect();
             for statement in statements {
                 sql::script(call, Dialect::Mysql, &statement);
             }
         }
         ["eval", code, ..] => interpreters::code(call, interpreters::Language::Php, &(*code).to_owned()),
-        ["post" | "user" | "comment" | "term", "delete", rest @ ..] if rest.len() > 1 || rest.iter().any(|id| id.contains(text::is_hole)) => {
+        ["post" | "user" | "comment" | "term", "delete", rest @ ..]
+            if rest.len() > 1 || rest.iter().any(|id| id.contains(text::is_hole)) =>
+        {
             call.asks(Effect::Database, &words.join(" "), "deletes records of the site");
         }
         _ => {}
@@ -297,10 +387,15 @@ fn wordpress(call: &mut Call<'_, '_>) {
 }
 
 fn drush(call: &mut Call<'_, '_>) {
-    let options = call.options(&super::options::Grammar { valued: "rl", ..single_dash("root= uri= yes help version", true) });
+    let options =
+        call.options(&super::options::Grammar { valued: "rl", ..single_dash("root= uri= yes help version", true) });
     let words: Vec<&str> = options.operands.iter().map(String::as_str).filter(|word| !word.starts_with('@')).collect();
     match words.as_slice() {
-        ["sql:drop" | "sql-drop" | "site:install" | "site-install" | "si" | "sql:create" | "sql-create" | "entity:delete" | "edel", ..] => {
+        [
+            "sql:drop" | "sql-drop" | "site:install" | "site-install" | "si" | "sql:create" | "sql-create"
+            | "entity:delete" | "edel",
+            ..,
+        ] => {
             drops(call, words[0]);
         }
         ["sql:query" | "sql-query" | "sqlq", statement, ..] => sql::script(call, Dialect::Mysql, statement),

@@ -18,7 +18,6 @@ pub(crate) mod options;
 mod remote;
 mod shells;
 mod sql;
-mod sql_filter;
 mod stores;
 mod text_tools;
 mod wrappers;
@@ -136,6 +135,13 @@ pub(crate) fn run(call: &mut Call<'_, '_>) {
     }
     if text::has_glob(&program) && !matches!(call.name.as_str(), "[" | "[[") && text::unglob(&program) != "[" {
         return matched(call, &program);
+    }
+    if program.contains('/') && lookup(&call.name).is_some() {
+        // A file that this command wrote or fetched is itself, whatever well-known name it has.
+        let place = call.place(&program, true);
+        if call.machine.file(&place.path).is_some() || call.is_foreign(&place.path) {
+            interpreters::run_file(call, &program, None);
+        }
     }
     match lookup(&call.name) {
         Some(program) => apply(program, call),

@@ -51,9 +51,10 @@ pub(super) fn waiting(call: &Call<'_, '_>) -> String {
 /// The name of the file that an address ends in.
 pub(super) fn file_of(url: &str) -> &str {
     let path = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = path.split(['?', '#']).next().unwrap_or(path);
+    let path = path.split(['?', '#', text::QUERY]).next().unwrap_or(path);
     match path.rsplit_once('/') {
         Some((_, name)) if !name.is_empty() => name,
+        None if !url.contains("://") => path,
         _ => "index.html",
     }
 }
@@ -87,16 +88,25 @@ const STORES: [&str; 12] =
 /// An HTTP request: most only ask, some delete, and some servers run what they are told.
 pub(super) fn request(call: &mut Call<'_, '_>, method: &str, url: &str, body: &str) {
     let method = method.to_ascii_uppercase();
+    // Outside of quotes `?` and `*` look like patterns.
+    let url = text::unglob(url);
+    let url = url.as_str();
     let parts = address(url);
     let path = parts.path.trim_end_matches('/').to_ascii_lowercase();
     let last = path.rsplit('/').next().unwrap_or_default();
     let first = parts.host.split('.').next().unwrap_or_default();
     let store = STORES.contains(&parts.port)
-        || ["es", "elastic", "opensearch", "couch", "solr", "influx", "clickhouse", "qdrant", "arango"]
-            .iter()
-            .any(|name| first.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['s', 'd', 'b', '-', '0', '1', '2'])));
+        || ["es", "elastic", "opensearch", "couch", "solr", "influx", "clickhouse", "qdrant", "arango"].iter().any(
+            |name| {
+                first
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['s', 'd', 'b', '-', '0', '1', '2']))
+            },
+        );
     if matches!(parts.host, "169.254.169.254" | "metadata.google.internal" | "100.100.100.200" | "169.254.170.2")
-        && ["security-credentials/", "/token", "user-data", "/credentials", "identity"].iter().any(|part| path.contains(part))
+        && ["security-credentials/", "/token", "user-data", "/credentials", "identity"]
+            .iter()
+            .any(|part| path.contains(part))
     {
         call.asks(Effect::SecretRead, url, "shows keys of this machine's role");
         call.print(&SECRET.to_string());
@@ -124,11 +134,14 @@ pub(super) fn request(call: &mut Call<'_, '_>, method: &str, url: &str, body: &s
         || first.starts_with("clickhouse");
     if speaks_sql {
         for pair in parts.query.split('&') {
-            if let Some((_, statement)) = pair.split_once('=').filter(|(name, _)| matches!(*name, "query" | "q" | "sql")) {
+            if let Some((_, statement)) =
+                pair.split_once('=').filter(|(name, _)| matches!(*name, "query" | "q" | "sql"))
+            {
                 sql::script(call, Dialect::Other, &unescaped(statement));
             }
         }
-        let statement = body.strip_prefix("q=").or_else(|| body.strip_prefix("query=")).map_or_else(|| body.to_owned(), unescaped);
+        let statement =
+            body.strip_prefix("q=").or_else(|| body.strip_prefix("query=")).map_or_else(|| body.to_owned(), unescaped);
         // A form or JSON holds the statement in a string.
         let statement = statement.trim_start_matches(['{', '[', '"', ' ']);
         let statement = ["query\":\"", "query\": \"", "sql\":\"", "sql\": \"", "statement\":\"", "statement\": \""]
@@ -143,7 +156,7 @@ pub(super) fn request(call: &mut Call<'_, '_>, method: &str, url: &str, body: &s
 
 fn deletes(call: &mut Call<'_, '_>, url: &str, parts: &Address<'_>, path: &str, store: bool) {
     let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let wide = path.contains(['*', text::STAR]) || segments.iter().any(|part| *part == "_all");
+    let wide = path.contains('*') || segments.contains(&"_all");
     if store {
         // One document, not an index or a database.
         let one = segments.contains(&"_doc") || parts.port == "5984" && segments.len() > 1;
@@ -244,7 +257,11 @@ pub(super) fn transfers(call: &mut Call<'_, '_>, script: &str, to: &str) {
             call.shell(command);
             continue;
         }
-        let words = crate::shell::split(line);
+        let home = call.machine.world.home.clone();
+        let words: Vec<String> = crate::shell::split(line)
+            .into_iter()
+            .map(|word| if word.starts_with("~/") { word.replacen('~', &home, 1) } else { word })
+            .collect();
         let Some(verb) = words.first() else { continue };
         let plain: Vec<&String> = words[1..].iter().filter(|word| !word.starts_with('-')).collect();
         let has = |letters: &[&str]| words[1..].iter().any(|word| letters.contains(&word.as_str()));
@@ -255,7 +272,9 @@ pub(super) fn transfers(call: &mut Call<'_, '_>, script: &str, to: &str) {
             }
             "mput" => plain.iter().for_each(|file| sends_file(call, &text::live(file), to)),
             "mirror" => {
-                let reverse = words[1..].iter().any(|word| word == "--reverse" || word.starts_with('-') && !word.starts_with("--") && word.contains('R'));
+                let reverse = words[1..].iter().any(|word| {
+                    word == "--reverse" || word.starts_with('-') && !word.starts_with("--") && word.contains('R')
+                });
                 if has(&["--delete", "--delete-first"]) {
                     let target = plain.get(1).or(plain.first()).map_or(".", |word| word.as_str());
                     call.delete(target, Extent::Bulk);

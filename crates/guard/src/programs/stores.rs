@@ -11,10 +11,45 @@ use crate::text::{self, HOLE, PLAIN, REMOTE};
 pub(super) const PROGRAMS: &[Program] = &[
     prints(
         &[
-            "psql", "pgcli", "ysqlsh", "vsql", "gsql", "cockroach", "usql", "mysql", "mariadb", "mycli", "mysqlsh", "sqlcmd", "osql",
-            "mssql-cli", "isql", "tsql", "clickhouse-client", "clickhouse", "snowsql", "snow", "cqlsh", "ycqlsh", "trino",
-            "presto", "hive", "beeline", "impala-shell", "spark-sql", "sqlplus", "sql", "dolt", "cypher-shell", "influx",
-            "bsqldb", "db2", "questdb", "turso", "litecli", "ksql",
+            "psql",
+            "pgcli",
+            "ysqlsh",
+            "vsql",
+            "gsql",
+            "cockroach",
+            "usql",
+            "mysql",
+            "mariadb",
+            "mycli",
+            "mysqlsh",
+            "sqlcmd",
+            "osql",
+            "mssql-cli",
+            "isql",
+            "tsql",
+            "clickhouse-client",
+            "clickhouse",
+            "snowsql",
+            "snow",
+            "cqlsh",
+            "ycqlsh",
+            "trino",
+            "presto",
+            "hive",
+            "beeline",
+            "impala-shell",
+            "spark-sql",
+            "sqlplus",
+            "sql",
+            "dolt",
+            "cypher-shell",
+            "influx",
+            "bsqldb",
+            "db2",
+            "questdb",
+            "turso",
+            "litecli",
+            "ksql",
         ],
         client,
     ),
@@ -80,7 +115,10 @@ const CLIENTS: &[Client] = &[
     Client {
         names: &["clickhouse-client", "clickhouse"],
         dialect: Dialect::Other,
-        grammar: gnu("qhudf", "query= queries-file= host= port= user= password= database= format= config-file= param_= multiquery secure help version"),
+        grammar: gnu(
+            "qhudf",
+            "query= queries-file= host= port= user= password= database= format= config-file= param_= multiquery secure help version",
+        ),
         statements: "q query",
         files: "queries-file",
         outputs: "",
@@ -88,7 +126,10 @@ const CLIENTS: &[Client] = &[
     Client {
         names: &["cypher-shell"],
         dialect: Dialect::Other,
-        grammar: gnu("aupdfP", "address= username= password= database= file= param= format= encryption= non-interactive help version"),
+        grammar: gnu(
+            "aupdfP",
+            "address= username= password= database= file= param= format= encryption= non-interactive help version",
+        ),
         statements: "",
         files: "f file",
         outputs: "",
@@ -96,7 +137,10 @@ const CLIENTS: &[Client] = &[
     Client {
         names: &["influx"],
         dialect: Dialect::Other,
-        grammar: single_dash("execute= database= host= port= username= password= precision= format= n= i= o= name= id= org= token= bucket= path=", true),
+        grammar: single_dash(
+            "execute= database= host= port= username= password= precision= format= n= i= o= name= id= org= token= bucket= path=",
+            true,
+        ),
         statements: "execute",
         files: "",
         outputs: "",
@@ -137,10 +181,15 @@ fn client(call: &mut Call<'_, '_>) {
         "db2" | "turso" | "ksql" => statements.extend(options.operands.iter().cloned()),
         // Verbs in front of the options: only one of them takes statements.
         "cockroach" | "clickhouse" | "dolt" | "snow" | "questdb" | "sql"
-            if !options.operands.first().is_some_and(|verb| matches!(verb.as_str(), "sql" | "client" | "local" | "shell")) =>
+            if !options
+                .operands
+                .first()
+                .is_some_and(|verb| matches!(verb.as_str(), "sql" | "client" | "local" | "shell")) =>
         {
             if let Some(verb) = options.operands.first().filter(|_| name == "cockroach") {
-                let stops = matches!(verb.as_str(), "quit") || verb == "node" && options.operands.iter().any(|word| matches!(word.as_str(), "drain" | "decommission"));
+                let stops = matches!(verb.as_str(), "quit")
+                    || verb == "node"
+                        && options.operands.iter().any(|word| matches!(word.as_str(), "drain" | "decommission"));
                 if stops {
                     call.asks(Effect::Service, "the database", "takes a node of the database out of service");
                 }
@@ -181,8 +230,8 @@ fn client(call: &mut Call<'_, '_>) {
 
 /// Programs that print a file or a copy of a database as it is.
 const OPEN: [&str; 18] = [
-    "cat", "zcat", "bzcat", "xzcat", "zstdcat", "lz4cat", "gunzip", "gzip", "bzip2", "xz", "zstd", "pv", "unzip", "7z", "tar",
-    "gpg", "tail", "head",
+    "cat", "zcat", "bzcat", "xzcat", "zstdcat", "lz4cat", "gunzip", "gzip", "bzip2", "xz", "zstd", "pv", "unzip", "7z",
+    "tar", "gpg", "tail", "head",
 ];
 
 const DUMPS: [&str; 6] = ["pg_dump", "pg_dumpall", "mysqldump", "mariadb-dump", ".dump", "sqldump"];
@@ -206,10 +255,15 @@ fn input(call: &mut Call<'_, '_>) -> Option<String> {
 fn cypher(call: &mut Call<'_, '_>, script: &str) {
     for statement in script.split(';') {
         let lower = statement.to_ascii_lowercase();
-        let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> =
+            lower.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
         let filtered = words.contains(&"where") || lower.contains('{');
         if words.contains(&"delete") && !filtered {
-            call.asks(Effect::Database, "the graph", "deletes every node that it matches, and it matches without a filter");
+            call.asks(
+                Effect::Database,
+                "the graph",
+                "deletes every node that it matches, and it matches without a filter",
+            );
         }
     }
 }
@@ -226,11 +280,14 @@ fn influx(call: &mut Call<'_, '_>, words: &[String]) {
 
 /// `sqlite3 [options] file [statements]…`
 fn sqlite(call: &mut Call<'_, '_>) {
-    const SQLITE: Grammar = Grammar { valued: "csf", ..single_dash(
-        "cmd= init= separator= newline= nullvalue= vfs= mmap= maxsize= lookaside= pagecache= file= key= readonly header \
+    const SQLITE: Grammar = Grammar {
+        valued: "csf",
+        ..single_dash(
+            "cmd= init= separator= newline= nullvalue= vfs= mmap= maxsize= lookaside= pagecache= file= key= readonly header \
          csv json batch bail interactive list line column box table markdown html safe ascii echo help version",
-        true,
-    ) };
+            true,
+        )
+    };
     let options = call.options(&SQLITE);
     if options.has("help version") {
         return call.print(&PLAIN.to_string());
@@ -285,13 +342,18 @@ fn drops(call: &mut Call<'_, '_>) {
 
 fn pg_ctl(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu("DlmotcpUPNSe", "pgdata= log= mode= options= timeout="));
-    if options.operands.iter().any(|word| matches!(word.as_str(), "stop" | "restart" | "kill" | "promote" | "register" | "unregister")) {
+    if options
+        .operands
+        .iter()
+        .any(|word| matches!(word.as_str(), "stop" | "restart" | "kill" | "promote" | "register" | "unregister"))
+    {
         call.asks(Effect::Service, "the database", "stops or restarts the database");
     }
 }
 
 fn mysqladmin(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("hPuSp?i", "host= port= user= socket= password=? protocol= sleep= count= help version"));
+    let options =
+        call.options(&gnu("hPuSp?i", "host= port= user= socket= password=? protocol= sleep= count= help version"));
     let words: Vec<&str> = options.operands.iter().map(String::as_str).collect();
     if let Some(at) = words.iter().position(|word| *word == "drop") {
         let database = words.get(at + 1).copied().unwrap_or_default().to_owned();
@@ -405,7 +467,9 @@ fn documents(call: &mut Call<'_, '_>, code: &str) {
         return call.cannot_tell("gives a database code that cannot be told");
     }
     let code = compact(code);
-    for name in [".drop(", ".dropDatabase(", ".dropIndexes(", ".dropIndex(", ".dropUser(", ".dropRole(", ".dropAllUsers("] {
+    for name in
+        [".drop(", ".dropDatabase(", ".dropIndexes(", ".dropIndex(", ".dropUser(", ".dropRole(", ".dropAllUsers("]
+    {
         if code.contains(name) {
             call.asks(Effect::Database, "the database", "drops it, with all that is in it");
         }
@@ -418,11 +482,12 @@ fn documents(call: &mut Call<'_, '_>, code: &str) {
             call.asks(Effect::Database, "the database", "drops it, with all that is in it");
         }
     }
-    for name in [".deleteMany(", ".remove(", ".updateMany(", "{q:", "{deleteMany:{filter:"] {
+    for name in [".deleteMany(", ".remove(", ".updateMany(", ".update(", "{q:", "{deleteMany:{filter:"] {
         let mut rest = code.as_str();
         while let Some(at) = rest.find(name) {
             rest = &rest[at + name.len()..];
-            if unfiltered(rest) {
+            // Without `multi` only one document changes.
+            if unfiltered(rest) && (name != ".update(" || rest.contains("multi:true")) {
                 call.asks(Effect::Database, "the database", "deletes or changes every document of a collection");
             }
         }
@@ -431,7 +496,15 @@ fn documents(call: &mut Call<'_, '_>, code: &str) {
 
 /// Whether the first argument of a call is a filter that every document passes.
 fn unfiltered(arguments: &str) -> bool {
-    let key = ["{_id:{$exists:true}}", "{_id:{$ne:null}}", "{_id:{$exists:1}}", "{$expr:true}", "{$where:''}", "{$or:[{}]}", "{$and:[{}]}"];
+    let key = [
+        "{_id:{$exists:true}}",
+        "{_id:{$ne:null}}",
+        "{_id:{$exists:1}}",
+        "{$expr:true}",
+        "{$where:''}",
+        "{$or:[{}]}",
+        "{$and:[{}]}",
+    ];
     arguments.starts_with("{}") || arguments.starts_with(')') || key.iter().any(|filter| arguments.starts_with(filter))
 }
 
