@@ -203,5 +203,14 @@ pub(crate) fn side_door(call: &mut Call<'_, '_>, script: &str) {
         call.asks(Effect::CannotTell, program, "runs a program through a side door, and it cannot be read here");
         return;
     }
+    let interpreter = matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "perl" | "ruby" | "node" | "php")
+        || name.starts_with("python");
+    if let Some(file) = words.get(1).filter(|file| interpreter && simple && !file.starts_with('-')) {
+        let place = call.place(file, true);
+        if call.machine.file(&place.path).is_none() {
+            let why = "runs a script through a side door, and it cannot be read here";
+            return call.asks(Effect::CannotTell, file, why);
+        }
+    }
     call.shell(script);
 }

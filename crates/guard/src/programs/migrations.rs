@@ -318,17 +318,17 @@ fn symfony(call: &mut Call<'_, '_>) {
         own.len() == full.len() && own.iter().zip(full).all(|(own, full)| !own.is_empty() && full.starts_with(own))
     };
     if is("doctrine:query:sql") || is("dbal:run-sql") || is("doctrine:query:dql") {
-        for statement in options.operands[1..].to_vec() {
-            sql::script(call, Dialect::Other, &statement);
+        for statement in &options.operands[1..] {
+            sql::script(call, Dialect::Other, statement);
         }
     } else if is("doctrine:database:drop") || is("doctrine:schema:drop") || is("doctrine:mongodb:schema:drop") {
         // Without `--force` it only says what it would do.
         if options.has("force f") && !options.has("dump-sql") {
             drops(call, &task);
         }
-    } else if is("doctrine:fixtures:load") && !options.has("append") {
-        drops(call, &task);
-    } else if is("doctrine:migrations:migrate") && options.operands.iter().any(|word| word == "first" || word == "0") {
+    } else if is("doctrine:fixtures:load") && !options.has("append")
+        || is("doctrine:migrations:migrate") && options.operands.iter().any(|word| word == "first" || word == "0")
+    {
         drops(call, &task);
     }
 }

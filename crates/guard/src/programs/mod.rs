@@ -41,7 +41,6 @@ mod rows;
 mod services;
 mod shells;
 mod sql;
-mod sql_filter;
 mod stores;
 mod text_tools;
 mod vcs;
@@ -209,6 +208,13 @@ pub(crate) fn run(call: &mut Call<'_, '_>) {
         let mut words = vec!["service".to_owned(), name.to_owned()];
         words.extend_from_slice(call.arguments());
         return call.run(words);
+    }
+    if program.contains('/') && lookup(&call.name).is_some() {
+        // A file that this command wrote or fetched is itself, whatever well-known name it has.
+        let place = call.place(&program, true);
+        if call.machine.file(&place.path).is_some() || call.is_foreign(&place.path) {
+            interpreters::run_file(call, &program, None);
+        }
     }
     match lookup(&call.name) {
         Some(program) => apply(program, call),

@@ -8,7 +8,7 @@ use super::options::{Grammar, Options, gnu, leading};
 use super::{Program, plain, prints, runs, shells};
 use crate::eval::{Call, Extent, Writing};
 use crate::finding::{Effect, TargetClass, Verdict};
-use crate::text::{self, HOLE, PLAIN, REMOTE, SECRET};
+use crate::text::{HOLE, PLAIN, REMOTE, SECRET};
 
 pub(super) const PROGRAMS: &[Program] = &[
     runs(&["ssh", "slogin", "autossh", "dbclient", "plink"], ssh),
@@ -19,7 +19,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     plain(&["rsync"], rsync),
     plain(&["ssh-copy-id"], copy_id),
     prints(&["ssh-keyscan"], keyscan),
-    prints(&["nc", "ncat", "netcat"], netcat),
+    prints(&["nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "nc6"], netcat),
     prints(&["socat"], socat),
     prints(&["telnet", "websocat"], telnet),
     plain(&["mail", "mailx", "mutt", "neomutt", "sendmail", "swaks", "msmtp", "s-nail"], mail),
@@ -70,14 +70,15 @@ const SSH: Grammar = leading("BbcDEeFIiJLlmOoPpQRSWw", "");
 
 /// `ssh [options] host [options] [words of a script]`
 fn ssh(call: &mut Call<'_, '_>) {
-    let mut options = SSH.read(call.arguments());
+    let grammar = if call.name == "autossh" { leading("BbcDEeFIiJLlMmOoPpQRSWw", "") } else { SSH };
+    let mut options = grammar.read(call.arguments());
     if options.operands.is_empty() && options.has("V Q") {
         return;
     }
     let mut words = std::mem::take(&mut options.operands);
     let host = if words.is_empty() { String::new() } else { words.remove(0) };
     if words.first().is_some_and(|word| word.starts_with('-')) {
-        let more = SSH.read(&words);
+        let more = grammar.read(&words);
         words = more.operands;
         options.options.extend(more.options);
     }

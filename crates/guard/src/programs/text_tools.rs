@@ -249,7 +249,13 @@ fn reader(call: &mut Call<'_, '_>) {
         let options = call.options(&gnu("fLo", "arg= argjson= slurpfile= rawfile= indent= from-file= tab"));
         files = options.operands.clone();
         if !files.is_empty() && !options.has("f from-file") && name != "gron" {
-            files.remove(0);
+            let program = files.remove(0);
+            let words: Vec<&str> =
+                program.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '$')).collect();
+            // The whole environment, not one variable of it.
+            if matches!(name.as_str(), "jq" | "gojq") && (words.contains(&"env") || words.contains(&"$ENV")) {
+                call.print(&text::SECRET.to_string());
+            }
         }
         // `--arg name value` takes two words.
         let pairs = call
@@ -590,7 +596,9 @@ fn sed(call: &mut Call<'_, '_>) {
     }
     for file in options.values("f file").map(str::to_owned).collect::<Vec<_>>() {
         let text = call.read(&file);
-        if text::is_literal(&text) {
+        if text.contains(text::REMOTE) {
+            call.asks(Effect::ExecuteRemote, &file, "runs an editing script that comes over the network, unread");
+        } else if text::is_literal(&text) {
             scripts.push(text);
         }
     }
