@@ -857,6 +857,11 @@ impl Scanner<'_, '_, '_, '_> {
                 if function == "exec" && self.language == Language::Python { Action::Evaluate } else { action };
             return self.perform(action, function, Arguments { values: vec![receiver], named: Vec::new() }, None);
         }
+        // A method of something unknown is about a file only if nothing else has such a method.
+        let about_files = matches!(name, "unlink" | "unlinkSync" | "rmtree" | "write_text" | "write_bytes");
+        if matches!(receiver, Value::Unknown) && !about_files {
+            return if text.contains(REMOTE) || text.contains(SECRET) { receiver } else { Value::Unknown };
+        }
         let action = known::METHODS.iter().find(|(method, _)| *method == name).map(|(_, action)| *action);
         match action {
             Some(Action::Same) => receiver,

@@ -297,7 +297,7 @@ const TOOLS: [Tool; 27] = [
     tool(&["rancher"], RANCHER).valued("c", "config= debug"),
     tool(&["vcluster", "loft", "kamaji", "clusterctl", "gardenctl", "capi"], UNINSTALLS).valued("n", "namespace= context= kubeconfig="),
     tool(&["k9s", "stern", "kubetail", "popeye"], &[]).valued("nc", "context= namespace= command="),
-    tool(&["kubeseal", "sops", "age-keygen"], &[]),
+    tool(&["kubeseal", "age-keygen"], &[]),
     tool(&["rook", "longhornctl", "mayastor"], UNINSTALLS),
 ];
 

@@ -13,10 +13,7 @@ use crate::text::{HOLE, SECRET};
 
 pub(super) const PROGRAMS: &[Program] = &[
     prints(&["docker", "podman", "nerdctl", "docker-compose", "podman-compose", "com.docker.cli"], docker),
-    prints(
-        &["ctr", "crictl", "buildah", "skopeo", "crane", "oras", "regctl", "reg", "buildctl", "cosign", "dive"],
-        others,
-    ),
+    prints(&["ctr", "crictl", "buildah", "skopeo", "crane", "oras", "regctl", "buildctl", "cosign", "dive"], others),
 ];
 
 const CHANGES: Effect = Effect::CloudResource;
@@ -391,7 +388,7 @@ const OTHERS: [Tool; 7] = [
         ],
     ),
     tool(
-        &["crane", "oras", "regctl", "reg"],
+        &["crane", "oras", "regctl"],
         &[
             asks("delete|rm|push|copy|cp|append|mutate|tag", Effect::Package, "changes images that others use"),
             asks("manifest|blob|tag|image|repo delete|rm|push", Effect::Package, "changes images that others use"),

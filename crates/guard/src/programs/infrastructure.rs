@@ -62,7 +62,6 @@ const VAULT: &[Rule] = &[
 ];
 const CONSUL: &[Rule] = &[
     asks("leave|force-leave", CHANGES, STOPS),
-    asks("kv delete", CHANGES, DELETES),
     asks("config|services|acl|namespace|partition|peering|intention delete|deregister|destroy", CHANGES, DELETES),
     asks("acl policy|token|role|auth-method|binding-rule delete|update", CHANGES, DELETES),
     asks("operator raft remove-peer|transfer-leader", CHANGES, STOPS),

@@ -5,7 +5,7 @@ use super::verbs::{self, Rule, Tool, asks, fine, tool};
 use crate::eval::Call;
 use crate::finding::Effect;
 
-pub(super) const PROGRAMS: [Program; 17] = verbs::programs(&TOOLS, model);
+pub(super) const PROGRAMS: [Program; 16] = verbs::programs(&TOOLS, model);
 
 const CHANGES: Effect = Effect::CloudResource;
 const STOPS: &str = "stops or restarts a machine";
@@ -90,10 +90,9 @@ const MACHINECTL: &[Rule] = &[
     fine("list|status|show|image-status|list-images|show-image"),
     asks("terminate|poweroff|reboot|kill|stop|remove|disable|clean|read-only|rename|set-limit", CHANGES, STOPS),
 ];
-const QEMU_IMG: &[Rule] = &[asks("snapshot", CHANGES, DELETES).only("d a")];
 const AVD: &[Rule] = &[asks("delete avd", CHANGES, DELETES)];
 
-const TOOLS: [Tool; 17] = [
+const TOOLS: [Tool; 16] = [
     tool(&["virsh"], VIRSH).valued("cdke", "connect= domain="),
     tool(&["VBoxManage", "vboxmanage"], VBOX),
     tool(&["vagrant"], VAGRANT).valued("c", "command= machine-readable provider="),
@@ -109,7 +108,6 @@ const TOOLS: [Tool; 17] = [
     tool(&["wsl"], WSL),
     tool(&["tart"], TART),
     tool(&["machinectl"], MACHINECTL).valued("HMpnos", "host= machine= property= lines= signal="),
-    tool(&["qemu-img"], QEMU_IMG).valued("fOo", ""),
     tool(&["avdmanager"], AVD).valued("n", "name="),
 ];
 

@@ -11,7 +11,7 @@ use crate::text::HOLE;
 
 pub(super) const PROGRAMS: [Program; 35] = verbs::programs(&TOOLS, model);
 pub(super) const FLAGS: &[Program] = &[
-    prints(&["dpkg", "dpkg-deb"], dpkg),
+    prints(&["dpkg"], dpkg),
     prints(&["rpm", "rpmbuild"], rpm),
     prints(&["pacman", "yay", "paru", "pikaur", "trizen", "aura"], pacman),
     prints(&["emerge"], emerge),
@@ -208,7 +208,7 @@ const TOOLS: [Tool; 35] = [
     tool(&["nixos-rebuild", "darwin-rebuild", "home-manager"], NIXOS).valued("IA", "flake= option="),
     tool(&["nix-channel"], CHANNEL),
     tool(&["nix-collect-garbage"], CHANNEL),
-    tool(&["installer", "msiexec"], CHANNEL),
+    tool(&["installer"], CHANNEL),
     tool(&["do-release-upgrade", "unattended-upgrade", "unattended-upgrades", "freebsd-update"], CHANNEL),
     tool(
         &["tlmgr"],

@@ -240,8 +240,11 @@ fn osascript(call: &mut Call<'_, '_>) {
             _ => source = call.input().unwrap_or_default(),
         }
     }
-    interpreters::code(call, language, &source);
-    apple_events(call, &source);
+    if script {
+        interpreters::code(call, language, &source);
+    } else {
+        apple_events(call, &source);
+    }
 }
 
 /// What a text of `AppleScript` asks other programs for.
