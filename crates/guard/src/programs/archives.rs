@@ -179,8 +179,7 @@ fn tar(call: &mut Call<'_, '_>) {
         if options.has("P absolute-names") && options.operands.is_empty() {
             call.asks(Effect::Overwrite, "absolute paths", "writes to whatever places the archive names");
         }
-        let target =
-            options.value("one-top-level").map(|name| within(name)).or(directory.clone()).unwrap_or_else(|| ".".into());
+        let target = options.value("one-top-level").map(within).or(directory.clone()).unwrap_or_else(|| ".".into());
         let members: Vec<String> = options
             .operands
             .iter()

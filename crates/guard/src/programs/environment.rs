@@ -6,7 +6,7 @@ use crate::place;
 use crate::text;
 
 /// Variables whose value is a command that some program runs.
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 29] = [
     "GIT_SSH_COMMAND",
     "GIT_SSH",
     "GIT_PAGER",
@@ -31,6 +31,9 @@ const COMMANDS: [&str; 26] = [
     "PS1",
     "CVS_RSH",
     "RSYNC_RSH",
+    "RSYNC_CONNECT_PROG",
+    "PSQL_PAGER",
+    "PSQL_EDITOR",
     "HGEDITOR",
     "TAR_OPTIONS",
 ];
@@ -98,11 +101,11 @@ pub(crate) fn passed(call: &mut Call<'_, '_>, name: &str, value: &str) {
     if value.is_empty() {
         return;
     }
-    if name == "BASH_ENV" || name == "ENV" {
-        if matches!(value, "/dev/stdin" | "/dev/fd/0") || name == "ENV" && !value.contains('/') {
-            // The shell that reads it is looked at with its input; `ENV=production` names no file.
-            return;
-        }
+    if (name == "BASH_ENV" || name == "ENV")
+        && (matches!(value, "/dev/stdin" | "/dev/fd/0") || name == "ENV" && !value.contains('/'))
+    {
+        // The shell that reads it is looked at with its input; `ENV=production` names no file.
+        return;
     }
     if FILES.contains(&name) {
         let why = format!("{name} makes every program load a file that cannot be read here");

@@ -116,7 +116,7 @@ fn curl(call: &mut Call<'_, '_>) {
                 sends(call, &part, &to);
             }
             "A" | "user-agent" | "e" | "referer" | "b" | "cookie" | "u" | "user" | "oauth2-bearer" => {
-                sends(call, value, &to)
+                sends(call, value, &to);
             }
             "D" | "dump-header" | "etag-save" | "trace" | "trace-ascii" | "stderr" if value != "-" && value != "%" => {
                 arrives(call, value, Writing::Replace);

@@ -292,7 +292,7 @@ fn artisan(call: &mut Call<'_, '_>) {
             call.asks(Effect::Database, &task, "deletes waiting jobs or old records");
         }
         "down" | "horizon:terminate" | "queue:restart" => {
-            call.asks(Effect::Service, &task, "takes the application out of service")
+            call.asks(Effect::Service, &task, "takes the application out of service");
         }
         "tinker" => {
             let code = rest.value("execute").map(str::to_owned).or_else(|| call.input()).unwrap_or_default();
@@ -376,7 +376,7 @@ fn wordpress(call: &mut Call<'_, '_>) {
                 sql::script(call, Dialect::Mysql, &statement);
             }
         }
-        ["eval", code, ..] => interpreters::code(call, interpreters::Language::Php, &(*code).to_owned()),
+        ["eval", code, ..] => interpreters::code(call, interpreters::Language::Php, code),
         ["post" | "user" | "comment" | "term", "delete", rest @ ..]
             if rest.len() > 1 || rest.iter().any(|id| id.contains(text::is_hole)) =>
         {
@@ -405,7 +405,7 @@ fn drush(call: &mut Call<'_, '_>) {
             }
         }
         ["php:eval" | "php-eval" | "ev" | "eval", code, ..] => {
-            interpreters::code(call, interpreters::Language::Php, &(*code).to_owned());
+            interpreters::code(call, interpreters::Language::Php, code);
         }
         _ => {}
     }

@@ -293,10 +293,10 @@ pub(super) fn transfers(call: &mut Call<'_, '_>, script: &str, to: &str) {
                 };
                 arrives(call, &local, Writing::Replace);
             }
-            "rm" | "mrm" | "mdelete" | "delete" | "glob" => {
-                if has(&["-r", "-rf", "-fr", "mrm"]) || verb.starts_with('m') || line.contains('*') {
-                    call.asks(Effect::Delete, to, "deletes many files on another machine");
-                }
+            "rm" | "mrm" | "mdelete" | "delete" | "glob"
+                if (has(&["-r", "-rf", "-fr", "mrm"]) || verb.starts_with('m') || line.contains('*')) =>
+            {
+                call.asks(Effect::Delete, to, "deletes many files on another machine");
             }
             _ if text::is_unknown(verb) => call.cannot_tell("gives a file transfer commands that cannot be told"),
             _ => {}

@@ -42,10 +42,10 @@ fn client_options(call: &mut Call<'_, '_>, options: &Options) {
             "proxycommand" | "knownhostscommand" if value != "none" => side_door(call, value),
             "localcommand" if local => side_door(call, value),
             "remotecommand" if value != "none" => call.shell(value),
-            "pkcs11provider" | "securitykeyprovider" | "xauthlocation" if value.contains('/') => {
-                if !value.starts_with("/usr/") {
-                    call.asks(Effect::CannotTell, value, "loads code that cannot be read here");
-                }
+            "pkcs11provider" | "securitykeyprovider" | "xauthlocation"
+                if value.contains('/') && !value.starts_with("/usr/") =>
+            {
+                call.asks(Effect::CannotTell, value, "loads code that cannot be read here");
             }
             _ => {}
         }
@@ -59,10 +59,10 @@ fn client_options(call: &mut Call<'_, '_>, options: &Options) {
             call.asks(Effect::CannotTell, &place.path, "takes settings from a file that may name programs to run");
         }
     }
-    if let Some(library) = options.value("I").filter(|library| own == "ssh" && library.contains('/')) {
-        if !library.starts_with("/usr/") {
-            call.asks(Effect::CannotTell, library, "loads code that cannot be read here");
-        }
+    if let Some(library) = options.value("I").filter(|library| own == "ssh" && library.contains('/'))
+        && !library.starts_with("/usr/")
+    {
+        call.asks(Effect::CannotTell, library, "loads code that cannot be read here");
     }
 }
 
@@ -142,11 +142,11 @@ fn many(call: &mut Call<'_, '_>) {
 
 /// The host and the path of `host:path`, `host::module/path` and `scheme://host/path`.
 fn remote(word: &str) -> Option<(&str, &str)> {
-    if let Some((scheme, rest)) = word.split_once("://") {
-        if matches!(scheme, "rsync" | "scp" | "sftp" | "ssh") {
-            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-            return Some((host, path));
-        }
+    if let Some((scheme, rest)) = word.split_once("://")
+        && matches!(scheme, "rsync" | "scp" | "sftp" | "ssh")
+    {
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        return Some((host, path));
     }
     let (host, path) = word.split_once(':')?;
     // A colon after a slash belongs to the name of a file.

@@ -461,7 +461,7 @@ fn compact(code: &str) -> String {
     out
 }
 
-/// Calls of MongoDB that lose documents.
+/// Calls of `MongoDB` that lose documents.
 fn documents(call: &mut Call<'_, '_>, code: &str) {
     if text::is_unknown(code.trim_start().get(..4).unwrap_or(code)) {
         return call.cannot_tell("gives a database code that cannot be told");

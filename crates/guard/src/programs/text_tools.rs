@@ -350,7 +350,9 @@ const SEARCH: Grammar = gnu(
 
 /// Searches files for a pattern and shows the lines.
 fn search(call: &mut Call<'_, '_>) {
-    let options = call.options(&SEARCH);
+    // Letters that are flags of `grep` take values in `rg`.
+    let grep = !matches!(call.name.as_str(), "rg" | "ripgrep" | "ag" | "ack");
+    let options = call.options(&Grammar { valued: if grep { "ABCDdefm" } else { SEARCH.valued }, ..SEARCH });
     if options.asks_only() {
         return;
     }

@@ -53,10 +53,11 @@ fn client_command(call: &mut Call<'_, '_>, dialect: Dialect, line: &str) {
     let target = |call: &mut Call<'_, '_>, target: &str| {
         if let Some(script) = target.trim_matches(['\'', '"']).strip_prefix('|') {
             call.shell(script);
-        } else if let Some(file) = crate::shell::split(target).into_iter().find(|word| !word.starts_with('-')) {
-            if file != "stdout" && file != "off" {
-                call.write(&file, Writing::Replace);
-            }
+        } else if let Some(file) = crate::shell::split(target).into_iter().find(|word| !word.starts_with('-'))
+            && file != "stdout"
+            && file != "off"
+        {
+            call.write(&file, Writing::Replace);
         }
     };
     match (dialect, verb) {
@@ -201,20 +202,27 @@ fn statement(call: &mut Call<'_, '_>, dialect: Dialect, tokens: &[Token], depth:
                     unless_filtered(call, rest, "deletes every row of it");
                 }
             }
-            "update" if leads && !barred && !first.is_any(&["insert", "merge", "replace"]) => {
-                if top_level(rest).any(|(_, token)| token.is("set")) {
-                    unless_filtered(call, rest, "changes every row of it");
-                }
+            "update"
+                if leads
+                    && !barred
+                    && !first.is_any(&["insert", "merge", "replace"])
+                    && top_level(rest).any(|(_, token)| token.is("set")) =>
+            {
+                unless_filtered(call, rest, "changes every row of it");
             }
-            "drop" if !barred && (leads || next.is_some_and(|next| next.is_any(&OBJECTS))) => {
-                if next.is_some_and(|next| !next.is("prepare") && *next != Token::Sign('(')) {
-                    call.asks(Effect::Database, &named(rest), "drops it, with all that is in it");
-                }
+            "drop"
+                if !barred
+                    && (leads || next.is_some_and(|next| next.is_any(&OBJECTS)))
+                    && next.is_some_and(|next| !next.is("prepare") && *next != Token::Sign('(')) =>
+            {
+                call.asks(Effect::Database, &named(rest), "drops it, with all that is in it");
             }
-            "truncate" if !barred && (leads || next.is_some_and(|next| next.is("table"))) => {
-                if next.is_some_and(|next| *next != Token::Sign('(')) {
-                    call.asks(Effect::Database, &named(rest), "empties it");
-                }
+            "truncate"
+                if !barred
+                    && (leads || next.is_some_and(|next| next.is("table")))
+                    && next.is_some_and(|next| *next != Token::Sign('(')) =>
+            {
+                call.asks(Effect::Database, &named(rest), "empties it");
             }
             "purge" | "reset"
                 if at == 0 && next.is_some_and(|next| next.is_any(&["master", "binary", "slave", "replica"])) =>
