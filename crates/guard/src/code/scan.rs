@@ -31,6 +31,7 @@ impl Value {
         match self {
             Self::Text(text) => text.clone(),
             Self::List(values) => values.iter().map(Self::text).collect::<Vec<_>>().join(" "),
+            Self::Path(path) if is_environment(path) => SECRET.into(),
             Self::Path(_) | Self::Unknown => HOLE.into(),
         }
     }
@@ -42,6 +43,13 @@ impl Value {
             other => vec![other.text()],
         }
     }
+}
+
+/// Whether a name is that of all variables of the environment, or of a view of them.
+fn is_environment(path: &str) -> bool {
+    ["os.environ", "process.env", "ENV", "%ENV", "ENVIRON", "$_ENV", "os.environb", "Deno.env"]
+        .iter()
+        .any(|name| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }
 
 #[derive(Debug, Default)]
@@ -288,6 +296,12 @@ impl Scanner<'_, '_, '_, '_> {
         }
         let mut left = self.postfix();
         loop {
+            // Awk joins what stands side by side.
+            if self.language == Language::Awk && self.joins_in_awk() {
+                let right = self.postfix();
+                left = Value::Text(left.text() + &right.text());
+                continue;
+            }
             let Some(Token::Sign(sign)) = self.peek(0) else { return left };
             let sign = *sign;
             let joins = match self.language {
@@ -682,6 +696,7 @@ impl Scanner<'_, '_, '_, '_> {
     fn constant(&self, name: &str) -> Value {
         match name {
             "%ENV" | "$_ENV" | "$_SERVER" => Value::Text(SECRET.into()),
+            "$0" if self.language == Language::Awk => Value::Unknown,
             "__FILE__" | "$0" | "__file__" => Value::Text(PLAIN.into()),
             _ => Value::Path(name.to_owned()),
         }
@@ -732,7 +747,7 @@ impl Scanner<'_, '_, '_, '_> {
         }
         if let Value::Path(path) = &value {
             return match path.as_str() {
-                "os.environ" | "process.env" | "ENV" | "$_ENV" => {
+                "os.environ" | "process.env" | "ENV" | "$_ENV" | "ENVIRON" => {
                     let key = found.text(0).unwrap_or_default();
                     self.variable(&key)
                 }
@@ -773,7 +788,7 @@ impl Scanner<'_, '_, '_, '_> {
         match name {
             "HOME" | "USERPROFILE" => Value::Text(self.call.machine.world.home.clone()),
             "USER" | "LOGNAME" => Value::Text(self.call.machine.world.user.clone()),
-            name if crate::eval::is_secret_name(name) => Value::Text(SECRET.into()),
+            name if crate::eval::is_secret_name(name) || text::is_unknown(name) => Value::Text(SECRET.into()),
             name => self.call.sees(name).map_or_else(|| Value::Text(HOLE.into()), Value::Text),
         }
     }
@@ -856,6 +871,11 @@ impl Scanner<'_, '_, '_, '_> {
             let action =
                 if function == "exec" && self.language == Language::Python { Action::Evaluate } else { action };
             return self.perform(action, function, Arguments { values: vec![receiver], named: Vec::new() }, None);
+        }
+        if matches!(name, "execute" | "executescript" | "executemany" | "exec" | "query" | "execute_sql")
+            && !arguments.values.is_empty()
+        {
+            return self.perform(Action::Sql, name, arguments, None);
         }
         // A method of something unknown is about a file only if nothing else has such a method.
         let about_files = matches!(name, "unlink" | "unlinkSync" | "rmtree" | "write_text" | "write_bytes");
@@ -949,7 +969,10 @@ impl Scanner<'_, '_, '_, '_> {
                 }
             }
             Action::Load => {
-                if !self.silent && !arguments.values.is_empty() && text::is_literal(&first) {
+                let remote = first.contains(REMOTE) || first.starts_with("http://") || first.starts_with("https://");
+                if !self.silent && remote {
+                    self.call.asks(Effect::ExecuteRemote, &first, "loads code from elsewhere");
+                } else if !self.silent && !arguments.values.is_empty() && text::is_literal(&first) {
                     super::super::programs::interpreters::run_file(self.call, &first, Some(self.language));
                 }
             }
@@ -1006,6 +1029,8 @@ impl Scanner<'_, '_, '_, '_> {
             }
             Action::Pack if first.starts_with(['H', 'h']) => return Value::Text(unhex(&second)),
             Action::Pack => return Value::Unknown,
+            // Without a name it is all of them.
+            Action::Variable if arguments.values.is_empty() => return Value::Text(SECRET.into()),
             Action::Variable => return self.variable(&first),
             Action::Join => {
                 let joined = arguments.texts().into_iter().reduce(|a, b| join(&a, &b)).unwrap_or_default();

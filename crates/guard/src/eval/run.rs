@@ -251,7 +251,7 @@ impl Machine<'_> {
 
     // ---------------------------------------------------------------------------------------------------- functions
 
-    pub(super) fn call_function(&mut self, name: &str, arguments: Vec<String>) {
+    pub(crate) fn call_function(&mut self, name: &str, arguments: Vec<String>) {
         let forks: usize = match self.frames.iter().position(|frame| frame.name == name) {
             Some(first) => {
                 let inside = self.frames[first..].iter().map(|frame| frame.forks).sum();

@@ -6,7 +6,7 @@ use crate::place;
 use crate::text;
 
 /// Variables whose value is a command that some program runs.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: &[&str] = &[
     "GIT_SSH_COMMAND",
     "GIT_SSH",
     "GIT_PAGER",
@@ -35,6 +35,9 @@ const COMMANDS: [&str; 29] = [
     "PSQL_PAGER",
     "PSQL_EDITOR",
     "HGEDITOR",
+    "BAT_PAGER",
+    "FZF_DEFAULT_COMMAND",
+    "DELTA_PAGER",
     "TAR_OPTIONS",
 ];
 /// Variables that name a file whose code is loaded.

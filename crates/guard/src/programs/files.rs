@@ -609,7 +609,15 @@ fn patch(call: &mut Call<'_, '_>) {
 fn split(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu("abClnt", "suffix-length= additional-suffix= bytes= line-bytes= lines= number= filter= separator= numeric-suffixes=? hex-suffixes=? verbose help version"));
     if let Some(filter) = options.value("filter").map(str::to_owned) {
-        call.shell(&filter);
+        // It gets each piece on its input and the piece's name in a variable.
+        let name = call.name.clone();
+        let outer = std::mem::replace(&mut call.machine.stdin, crate::eval::Feed::of(HOLE.to_string()));
+        call.machine.apart(|machine| {
+            machine.state.set_text("FILE", format!("x{}", text::PLAIN));
+            machine.evaluate_apart(&name, &filter, Vec::new());
+        });
+        call.machine.stdin = outer;
+        return;
     }
     if let Some(prefix) = options.operands.get(1) {
         call.write(prefix, Writing::Replace);

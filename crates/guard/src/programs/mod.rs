@@ -256,6 +256,10 @@ pub(crate) fn run(call: &mut Call<'_, '_>) {
             }
             apply(program, call);
         }
+        None if call.machine.state.functions.contains_key("command_not_found_handle") && !program.contains('/') => {
+            let words = call.words.clone();
+            call.machine.call_function("command_not_found_handle", words);
+        }
         None => {
             interpreters::run_file(call, &program, None);
             let output = call.input().map_or_else(|| text::HOLE.to_string(), |input| blurred(&input));

@@ -417,7 +417,10 @@ fn sort(call: &mut Call<'_, '_>) {
         return;
     }
     if let Some(program) = options.value("compress-program").map(str::to_owned) {
+        // It gets the text that is sorted.
+        let outer = std::mem::replace(&mut call.machine.stdin, crate::eval::Feed::of(HOLE.to_string()));
         side_door(call, &program);
+        call.machine.stdin = outer;
     }
     if let Some(output) = options.value("o output").map(str::to_owned) {
         call.write(&output, Writing::Replace);
@@ -727,6 +730,7 @@ fn edit(call: &mut Call<'_, '_>, commands: &[String], files: &[String]) {
             ("py ", interpreters::Language::Python),
             ("perl ", interpreters::Language::Perl),
             ("ruby ", interpreters::Language::Ruby),
+            ("lua ", interpreters::Language::Lua),
         ]
         .iter()
         .find_map(|(name, language)| bare.strip_prefix(name).map(|rest| (*language, rest)))
