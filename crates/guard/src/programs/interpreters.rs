@@ -21,10 +21,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     runs(&["gdb", "lldb", "cgdb", "rust-gdb", "rust-lldb"], debugger),
     runs(&["gnuplot", "octave", "octave-cli", "matlab", "maxima", "sage"], calculator),
     runs(&["m4"], m4),
-    runs(
-        &["julia", "elixir", "groovy", "tclsh", "guile", "racket", "ghci", "runghc", "swift", "scala", "jshell"],
-        other,
-    ),
+    runs(&["tclsh", "wish", "jimsh"], tcl),
+    runs(&["julia", "elixir", "groovy", "guile", "racket", "ghci", "runghc", "swift", "scala", "jshell"], other),
 ];
 
 /// Runs `source` as code of a language, in what surrounds `call`.
@@ -321,10 +319,12 @@ fn r(call: &mut Call<'_, '_>) {
 
 /// `gdb -ex command`, `lldb -o command`: commands that run a shell or Python.
 fn debugger(call: &mut Call<'_, '_>) {
-    let options = call.options(&single_dash(
-        "ex= eval-command= iex= o= one-line= O= k= s= source= x= command= ix= cd= p= pid= c= core=",
-        true,
-    ));
+    let options = call.options(&Grammar {
+        valued: "oOksxcp",
+        long: "ex= eval-command= iex= o= one-line= O= k= s= source= x= command= ix= cd= p= pid= c= core=",
+        permute: true,
+        single_dash: true,
+    });
     let commands: Vec<String> = options.values("ex eval-command iex o one-line O k").map(str::to_owned).collect();
     for command in commands {
         let command = command.trim();
@@ -351,6 +351,29 @@ fn calculator(call: &mut Call<'_, '_>) {
     }
     if !options.has("e eval") {
         script_or_input(call, &options.operands, Language::Other);
+    }
+}
+
+/// Tcl: `exec` runs a program, `file delete` deletes.
+fn tcl(call: &mut Call<'_, '_>) {
+    let operands = call.options(&leading("", "")).operands;
+    if operands.first().is_some_and(|file| file != "-") {
+        return script_or_input(call, &operands, Language::Other);
+    }
+    let Some(input) = call.input() else { return };
+    for line in input.split(['\n', ';']) {
+        let words = crate::shell::split(line);
+        match words.as_slice() {
+            [exec, rest @ ..] if exec == "exec" => call.run(rest.to_vec()),
+            [file, verb, rest @ ..] if file == "file" && verb == "delete" => {
+                let force = rest.iter().any(|word| word == "-force");
+                for path in rest.iter().filter(|word| !word.starts_with('-')) {
+                    call.delete(path, if force { crate::eval::Extent::Bulk } else { crate::eval::Extent::One });
+                }
+            }
+            [open, what, ..] if open == "open" && what.starts_with('|') => call.shell(&what[1..]),
+            _ => {}
+        }
     }
 }
 

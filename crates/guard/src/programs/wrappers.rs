@@ -310,7 +310,11 @@ fn simple(call: &mut Call<'_, '_>) {
 fn behind_verb(call: &mut Call<'_, '_>, words: Vec<String>) {
     let arguments = call.arguments().to_vec();
     if let Some(at) = arguments.iter().position(|word| word == "--") {
-        return call.run(arguments[at + 1..].to_vec());
+        let mut rest = arguments[at + 1..].to_vec();
+        if call.name == "capsh" {
+            rest.insert(0, "bash".into());
+        }
+        return call.run(rest);
     }
     let command = arguments.iter().position(|word| matches!(word.as_str(), "-c" | "--run" | "--command"));
     if let Some(script) = command.and_then(|at| arguments.get(at + 1)).cloned() {

@@ -633,7 +633,7 @@ impl<'s> Parser<'s> {
             self.at = begin;
             return Ok(None);
         }
-        let descriptor = self.source[begin..begin + digits].parse().ok();
+        let mut descriptor = self.source[begin..begin + digits].parse().ok();
         let kinds = [
             ("<<<", RedirectKind::HereString),
             ("<<-", RedirectKind::HereDocument),
@@ -664,10 +664,12 @@ impl<'s> Parser<'s> {
             self.pending.push(document);
         } else {
             let word = self.word()?;
-            let descriptor =
+            let is_descriptor =
                 word.bare().is_some_and(|text| text == "-" || text.trim_end_matches('-').parse::<u32>().is_ok());
-            if text == ">&" && !descriptor {
+            if text == ">&" && !is_descriptor {
                 kind = RedirectKind::WriteBoth;
+            } else if text == ">&" {
+                descriptor = descriptor.or(Some(1));
             }
             let _ = cell.set(word);
         }
