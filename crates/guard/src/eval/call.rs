@@ -113,15 +113,16 @@ impl<'m, 'w> Call<'m, 'w> {
 
     /// Where a path leads. `follow` says whether a link at its end is followed.
     pub(crate) fn place(&mut self, path: &str, follow: bool) -> Place {
-        let cwd = self.machine.cwd();
+        // Nearly always there is one directory, and it is only looked at.
+        let single = self.machine.state.variables.get("PWD").filter(|values| values.len() == 1).cloned();
+        let chosen = if single.is_some() { None } else { self.machine.cwd() };
+        let cwd = match single.as_deref().map(Vec::as_slice) {
+            Some([super::state::Value::Text(path)]) if !text::is_unknown(path) => Some(path.as_str()),
+            _ => chosen.as_deref(),
+        };
         let (world, links) = (self.machine.world, &self.machine.state.links);
-        let mut place = place::resolve(
-            path,
-            cwd.as_deref(),
-            world,
-            &|path| links.get(path).cloned().or_else(|| (world.link)(path)),
-            follow,
-        );
+        let mut place =
+            place::resolve(path, cwd, world, &|path| links.get(path).cloned().or_else(|| (world.link)(path)), follow);
         // Inside a container a mounted directory is the host's.
         let mount = self
             .machine

@@ -119,6 +119,8 @@ pub(crate) struct Machine<'w> {
     references: HashMap<String, String>,
     /// The simple commands that would run, if somebody wants to know.
     pub(crate) commands: Option<Vec<String>>,
+    /// What `IFS` holds as long as nobody changes it.
+    usual_separators: state::Values,
     /// Commands run with the rights of another user.
     pub(crate) elevated: bool,
     /// The declaration builtin that runs now came with assignments.
@@ -154,6 +156,7 @@ impl<'w> Machine<'w> {
             descriptors: HashMap::new(),
             references: HashMap::new(),
             commands: None,
+            usual_separators: Rc::new(Vec::new()),
             elevated: false,
             declared: false,
             endless_input: false,
@@ -178,6 +181,9 @@ impl<'w> Machine<'w> {
             ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
         ] {
             machine.state.set_text(name, text::clean(value));
+        }
+        if let Some(values) = machine.state.variables.get("IFS") {
+            machine.usual_separators = Rc::clone(values);
         }
         machine
     }

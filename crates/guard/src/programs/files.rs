@@ -394,8 +394,7 @@ fn opens(mode: &str) -> bool {
         let digits: Vec<u32> = mode.chars().filter_map(|c| c.to_digit(8)).collect();
         let others = digits.last().copied().unwrap_or(0);
         let special = if digits.len() >= 4 { digits[digits.len() - 4] } else { 0 };
-        // The sticky bit on a shared directory is what `/tmp` has.
-        return others & 2 != 0 && special != 1 || others & 2 != 0 || special & 6 != 0;
+        return others & 2 != 0 || special & 6 != 0;
     }
     mode.split(',').any(|clause| {
         let Some(at) = clause.find(['+', '=']) else { return false };
