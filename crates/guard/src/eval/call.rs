@@ -70,7 +70,12 @@ impl<'m, 'w> Call<'m, 'w> {
             if !shown.is_empty() {
                 shown.push(' ');
             }
-            shown.push_str(&text::shown(&super::run::quoted(&text::unglob(word))));
+            // A living glob is written as it was, without quotes that would kill it.
+            if text::has_glob(word) {
+                shown.push_str(&text::shown(word));
+            } else {
+                shown.push_str(&text::shown(&super::run::quoted(word)));
+            }
             if shown.len() > 300 {
                 shown.push('…');
                 break;
@@ -167,7 +172,13 @@ impl<'m, 'w> Call<'m, 'w> {
             }
             TargetClass::Unknown => "deletes something whose place cannot be told".to_owned(),
             _ if extent == Extent::Shred => "erases it beyond recovery".to_owned(),
-            _ if bulk => format!("deletes everything that this names, {}", class.in_words()),
+            _ if text::is_unknown(path) => {
+                format!("deletes files that cannot be named beforehand, {}", class.in_words())
+            }
+            _ if text::has_glob(path) => {
+                format!("deletes whatever {} matches, {}", text::shown(path), class.in_words())
+            }
+            _ if bulk => format!("deletes {} with everything in it, {}", text::shown(path), class.in_words()),
             TargetClass::Workspace | TargetClass::Temporary => {
                 if !sensitive::is_database(path) {
                     return;

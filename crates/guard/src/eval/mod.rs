@@ -208,10 +208,10 @@ impl<'w> Machine<'w> {
             verdict: Verdict::Dangerous,
             program: text::shown(program),
             effect: Effect::CannotTell,
-            target: text::shown(words),
+            target: String::new(),
             class: TargetClass::Unknown,
             why: why.into(),
-            words: text::shown(words),
+            words: excerpt(words),
         });
     }
 
@@ -239,13 +239,16 @@ impl<'w> Machine<'w> {
                 verdict: Verdict::Dangerous,
                 program: text::shown(program),
                 effect: Effect::ExecuteRemote,
-                target: text::shown(&source),
+                target: "the network".into(),
                 class: TargetClass::Thing,
                 why: "runs text that comes over the network, unread".into(),
-                words: text::shown(&source),
+                words: format!("{} {}", text::shown(program), excerpt(&source)),
             });
         } else if text::is_unknown(&source) {
             self.cannot_tell(program, &source, "runs text of which a part is unknown");
+        }
+        if source.trim().chars().all(text::is_hole) {
+            return self.print(&HOLE.to_string());
         }
         if self.calls >= DEEPEST_CALL {
             self.cannot_tell(program, "", "leads from one text to the next too many times");
@@ -403,6 +406,15 @@ impl<'w> Machine<'w> {
         }
         self.state.join(ends, maybe_none);
     }
+}
+
+/// The beginning of a text, as a person reads it.
+fn excerpt(source: &str) -> String {
+    let mut short: String = source.chars().take(200).collect();
+    if short.len() < source.len() {
+        short.push('…');
+    }
+    text::shown(&short)
 }
 
 fn worst_of(value: &Value) -> Option<String> {
