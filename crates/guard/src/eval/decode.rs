@@ -15,6 +15,7 @@ pub(crate) fn decoder(name: &str) -> Option<Filter> {
         "base32" => base32,
         "basenc" => basenc,
         "xxd" => xxd,
+        "od" => od,
         "rev" => rev,
         "tac" => tac,
         "tr" | "gtr" => tr,
@@ -147,6 +148,26 @@ fn xxd(arguments: &[String], input: &str) -> Option<String> {
         .map(|line| line.trim_start().split("  ").next().unwrap_or_default())
         .collect();
     unhex(&hex)
+}
+
+/// `od -An -tx1`, `od -An -to1`: each byte as a number.
+fn od(arguments: &[String], input: &str) -> Option<String> {
+    let options = gnu("AjNStw", "address-radix= skip-bytes= read-bytes= format= width=").read(arguments);
+    if options.value("A address-radix") != Some("n") {
+        return None;
+    }
+    let kind = options.value("t format").unwrap_or("o2");
+    let mut out = String::new();
+    for byte in input.bytes() {
+        match kind {
+            "x1" => out.push_str(&format!(" {byte:02x}")),
+            "o1" => out.push_str(&format!(" {byte:03o}")),
+            "u1" | "d1" => out.push_str(&format!(" {byte:3}")),
+            _ => return None,
+        }
+    }
+    out.push('\n');
+    Some(out)
 }
 
 fn rev(_: &[String], input: &str) -> Option<String> {

@@ -439,6 +439,11 @@ fn model(call: &mut Call<'_, '_>) {
                 call.shell(script.trim_matches(['[', ']', '"', '\'']));
             }
         }
+        ("bq", ["query", statements @ ..]) => {
+            for statement in statements.iter().map(|statement| (*statement).to_owned()).collect::<Vec<_>>() {
+                super::sql::script(call, super::sql::Dialect::Other, &statement);
+            }
+        }
         ("gcloud", ["compute", "ssh", ..]) => {
             if let Some(script) = options.value("command").map(str::to_owned) {
                 call.shell(&script);
