@@ -40,12 +40,5 @@ impl Judgement {
 
 /// Judges a command that bash would run.
 pub fn judge(command: &str, world: &World) -> Judgement {
-    Judgement::of(eval::findings(command, world, None))
-}
-
-/// The same, with the simple commands that would run, wrappers taken off and words resolved: what rules are about.
-pub fn judge_parts(command: &str, world: &World) -> (Judgement, Vec<String>) {
-    let mut commands = Vec::new();
-    let findings = eval::findings(command, world, Some(&mut commands));
-    (Judgement::of(findings), commands)
+    Judgement::of(eval::read(command, world, false).findings)
 }

@@ -121,6 +121,8 @@ pub(crate) struct Machine<'w> {
     pub(crate) commands: Option<Vec<String>>,
     /// What `IFS` holds as long as nobody changes it.
     usual_separators: state::Values,
+    /// What came over the network is shown.
+    shows_remote: bool,
     /// Commands run with the rights of another user.
     pub(crate) elevated: bool,
     /// The declaration builtin that runs now came with assignments.
@@ -157,6 +159,7 @@ impl<'w> Machine<'w> {
             references: HashMap::new(),
             commands: None,
             usual_separators: Rc::new(Vec::new()),
+            shows_remote: false,
             elevated: false,
             declared: false,
             endless_input: false,
@@ -316,6 +319,7 @@ impl<'w> Machine<'w> {
     /// Prints to whoever reads the output of what runs now.
     pub(crate) fn print(&mut self, printed: &str) {
         if self.captures == 0 {
+            self.shows_remote |= printed.contains(text::REMOTE);
             if printed.contains(text::SECRET) {
                 self.report(Finding {
                     verdict: Verdict::Dangerous,
@@ -424,12 +428,21 @@ fn worst_of(value: &Value) -> Option<String> {
     }
 }
 
-/// What a script would do, in the order of the text; a script that cannot be read is a finding as well. `commands`
-/// receives the simple commands that would run.
-pub(crate) fn findings(source: &str, world: &World, commands: Option<&mut Vec<String>>) -> Vec<Finding> {
+/// What was learnt about a script.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) findings: Vec<Finding>,
+    /// The simple commands that would run, if they were asked for.
+    pub(crate) commands: Vec<String>,
+    /// Text from the network would be shown.
+    pub(crate) shows_remote: bool,
+}
+
+/// What a script would do, in the order of the text; a script that cannot be read is a finding as well.
+pub(crate) fn read(source: &str, world: &World, with_commands: bool) -> Reading {
     let source = text::clean(source);
     let mut machine = Machine::new(world, source.len());
-    machine.commands = commands.is_some().then(Vec::new);
+    machine.commands = with_commands.then(Vec::new);
     match shell::parse(&source) {
         Ok(script) => {
             machine.script(&script);
@@ -437,10 +450,11 @@ pub(crate) fn findings(source: &str, world: &World, commands: Option<&mut Vec<St
         }
         Err(error) => machine.cannot_tell("shell", &source, &format!("cannot be read as a shell script: {error}")),
     }
-    if let Some(commands) = commands {
-        *commands = machine.commands.unwrap_or_default();
+    Reading {
+        findings: machine.findings,
+        commands: machine.commands.unwrap_or_default(),
+        shows_remote: machine.shows_remote,
     }
-    machine.findings
 }
 
 impl Machine<'_> {
