@@ -1,4 +1,17 @@
 //! Judge: what a command would do, who must be asked, and what may be read, fetched and shown.
+//!
+//! [`judge`] reads a command the way bash does and says, without running anything, which effects it would have on which
+//! targets. [`Guard`] is the [`hermes_core::Judge`] that holds this against rules and approvals ([`policy`]). Beside it live
+//! what decides about paths ([`paths`]), addresses ([`url_policy`]), secrets in text ([`redact`]) and instructions that
+//! somebody smuggled into it ([`injection`]). The crate refuses to run anything and to ask anybody.
+//!
+//! The one tricky idea: what nobody can know stays visible. A half-known text carries its holes as characters of a private
+//! plane through every expansion, filter and model ([`text`]), and a hole that reaches a place where it would run is
+//! dangerous. Unknown is never safe, and known is never guessed.
+//!
+//! Start reading at [`eval`], then [`programs`]; `docs/decisions/shell-grammar.md` says why the grammar is ours.
+//!
+//! It is no wall: it reads what a command says, not what the programs do inside. See `SECURITY.md`.
 
 mod code;
 mod escapes;
