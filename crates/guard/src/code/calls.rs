@@ -454,12 +454,10 @@ pub(super) fn format(pattern: &str, values: &Value) -> String {
         }
         match chars.next() {
             Some('%') => out.push('%'),
-            Some('c') => out.push_str(
-                &values
-                    .next()
-                    .map(|text| text.parse::<u32>().ok().and_then(char::from_u32).map_or(text, String::from))
-                    .unwrap_or_else(|| HOLE.into()),
-            ),
+            Some('c') => out.push_str(&values.next().map_or_else(
+                || HOLE.into(),
+                |text| text.parse::<u32>().ok().and_then(char::from_u32).map_or(text, String::from),
+            )),
             Some(_) => out.push_str(&values.next().unwrap_or_else(|| HOLE.into())),
             None => {}
         }

@@ -365,7 +365,7 @@ impl Scanner<'_, '_, '_, '_> {
                     match sign {
                         "|" | "|&" => self.run_text_fed(&right.text(), &left.text()),
                         _ if matches!(right, Value::Text(ref text) if text.contains('/') || text.contains('.')) => {
-                            self.write(&right.text(), Writing::Replace)
+                            self.write(&right.text(), Writing::Replace);
                         }
                         _ => {}
                     }
@@ -420,7 +420,7 @@ impl Scanner<'_, '_, '_, '_> {
                 }
             }
             if self.is(0, "[") {
-                value = self.indexed(value);
+                value = self.indexed(&value);
                 continue;
             }
             if self.is(0, "{") && matches!(value, Value::Path(ref path) if path == "$ENV" || path == "%ENV") {
@@ -725,7 +725,7 @@ impl Scanner<'_, '_, '_, '_> {
         }
     }
 
-    fn indexed(&mut self, value: Value) -> Value {
+    fn indexed(&mut self, value: &Value) -> Value {
         self.at += 1;
         let mut found = Arguments::default();
         let mut colons = 0;
@@ -746,7 +746,7 @@ impl Scanner<'_, '_, '_, '_> {
                 self.at += 1;
             }
         }
-        if let Value::Path(path) = &value {
+        if let Value::Path(path) = value {
             return match path.as_str() {
                 "os.environ" | "process.env" | "ENV" | "$_ENV" | "ENVIRON" => {
                     let key = found.text(0).unwrap_or_default();
@@ -769,7 +769,7 @@ impl Scanner<'_, '_, '_, '_> {
                 _ => Value::Unknown,
             };
         }
-        match (&value, found.text(0).and_then(|index| index.parse::<i64>().ok())) {
+        match (value, found.text(0).and_then(|index| index.parse::<i64>().ok())) {
             (Value::Text(text), Some(-1)) if colons == 2 && found.values.len() == 1 => {
                 Value::Text(text.chars().rev().collect())
             }

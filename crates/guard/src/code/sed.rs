@@ -122,7 +122,7 @@ impl<'t> Reader<'t> {
                     self.delimited(delimiter);
                     let with = self.delimited(delimiter);
                     let mut runs = false;
-                    while let Some(flag) = self.peek().filter(|c| c.is_ascii_alphanumeric()) {
+                    while let Some(flag) = self.peek().filter(char::is_ascii_alphanumeric) {
                         self.take();
                         match flag {
                             'e' => runs = true,

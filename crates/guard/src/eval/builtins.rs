@@ -213,7 +213,7 @@ fn read(call: &mut Call<'_, '_>) {
     let mut line = line.unwrap_or_else(|| if fed { String::new() } else { HOLE.into() });
     if options.has("d") && fed {
         // Another delimiter than the newline: take all of it.
-        line = line + &call.input().unwrap_or_default();
+        line.push_str(&call.input().unwrap_or_default());
     }
     if !options.has("r") {
         line = line.replace('\\', "");

@@ -95,7 +95,7 @@ struct Frame {
     /// How many `&` and pipes surround what runs now, inside this function.
     forks: usize,
     /// What `local` hides until the function returns.
-    locals: Vec<(state::Key, state::Slot)>,
+    locals: Vec<(Key, Slot)>,
 }
 
 #[derive(Debug)]
@@ -271,7 +271,7 @@ impl<'w> Machine<'w> {
     pub(crate) fn evaluate_apart(&mut self, program: &str, source: &str, positional: Vec<String>) {
         self.apart(|machine| {
             if !positional.is_empty() || !machine.state.positional.is_empty() {
-                machine.state.set(state::Key::Positional, state::Slot::Positional(positional));
+                machine.state.set(Key::Positional, Slot::Positional(positional));
             }
             machine.evaluate(program, source);
         });
@@ -286,7 +286,7 @@ impl<'w> Machine<'w> {
         // What was written to files stays; the shell itself was a copy.
         let changed = self.state.take_back(mark);
         for (key, slot) in changed {
-            if matches!(key, state::Key::File(_) | state::Key::Link(_)) {
+            if matches!(key, Key::File(_) | Key::Link(_)) {
                 self.state.set(key, slot);
             }
         }

@@ -594,8 +594,8 @@ impl Machine<'_> {
     pub(crate) fn descriptor(&mut self, path: &str) -> Option<String> {
         let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?;
         let feed = self.descriptors.get(&number.parse().ok()?)?;
-        let text = feed.borrow_mut().rest();
-        text
+
+        feed.borrow_mut().rest()
     }
 
     /// Runs a file whose text is known, unless it is the one that runs.

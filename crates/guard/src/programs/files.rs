@@ -253,14 +253,14 @@ fn mv(call: &mut Call<'_, '_>) {
 
 fn install(call: &mut Call<'_, '_>) {
     let options = call.options(&COPY);
-    if let Some(mode) = options.value("m mode") {
-        if opens(mode) {
-            call.asks(
-                Effect::Permission,
-                mode,
-                "sets a mode that opens the file to everybody or runs it with other rights",
-            );
-        }
+    if let Some(mode) = options.value("m mode")
+        && opens(mode)
+    {
+        call.asks(
+            Effect::Permission,
+            mode,
+            "sets a mode that opens the file to everybody or runs it with other rights",
+        );
     }
     if options.has("d directory") {
         for operand in &options.operands {

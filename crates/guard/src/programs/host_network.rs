@@ -226,9 +226,9 @@ fn ufw(call: &mut Call<'_, '_>) {
         return;
     }
     let verb = options.operands.first().map(String::as_str);
-    if !matches!(verb, None | Some("status" | "show" | "version" | "help"))
-        && !(verb == Some("app") && options.operands.get(1).is_some_and(|word| word == "list" || word == "info"))
-    {
+    let looks = matches!(verb, None | Some("status" | "show" | "version" | "help"));
+    let lists = verb == Some("app") && options.operands.get(1).is_some_and(|word| word == "list" || word == "info");
+    if !looks && !lists {
         call.asks(Effect::Service, "the firewall", WHY);
     }
 }

@@ -305,10 +305,10 @@ fn model(call: &mut Call<'_, '_>) {
             let place = options.value("chdir").unwrap_or(".").to_owned();
             builds::project_code(call, &place);
         }
-        ("rclone", [verb, source, target, ..]) if matches!(*verb, "copy" | "copyto" | "sync" | "move" | "moveto") => {
-            if !is_dry(&options, "dry-run n") {
-                transfer(call, source, target);
-            }
+        ("rclone", [verb, source, target, ..])
+            if matches!(*verb, "copy" | "copyto" | "sync" | "move" | "moveto") && !is_dry(&options, "dry-run n") =>
+        {
+            transfer(call, source, target);
         }
         ("terraform" | "tofu", ["output", name, ..]) if crate::eval::is_secret_name(&name.to_ascii_uppercase()) => {
             call.print(&SECRET.to_string());

@@ -139,6 +139,7 @@ const FAMILIES: &[&[Program]] = &[
     host_network::PROGRAMS,
 ];
 
+#[cfg(test)]
 /// Programs of which two families know a side each: both models look at a call.
 const SHARED: [&str; 14] = [
     "atlas",

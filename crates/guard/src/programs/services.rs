@@ -1,6 +1,6 @@
 //! Managers of services: stopping, restarting and what changes the next start needs a person, looking does not.
 
-use super::options::{gnu, leading, single_dash};
+use super::options::gnu;
 use super::rows::{self, Asked, Tool, asked, tool};
 use super::{Kind, Program, plain, power, runs};
 use crate::eval::Call;

@@ -611,7 +611,7 @@ fn sed(call: &mut Call<'_, '_>) {
         scripts.push(files.remove(0));
     }
     for script in &scripts {
-        super::interpreters::sed_script(call, script);
+        interpreters::sed_script(call, script);
     }
     if in_place {
         for file in &files {

@@ -301,13 +301,13 @@ fn simple(call: &mut Call<'_, '_>) {
             | "capsh"
             | "nix-shell"
     ) {
-        return behind_verb(call, words);
+        return behind_verb(call, &words);
     }
     call.run(words);
 }
 
 /// `direnv exec . program`, `op run -- program`: whatever follows the verb.
-fn behind_verb(call: &mut Call<'_, '_>, words: Vec<String>) {
+fn behind_verb(call: &mut Call<'_, '_>, words: &[String]) {
     let arguments = call.arguments().to_vec();
     if let Some(at) = arguments.iter().position(|word| word == "--") {
         let mut rest = arguments[at + 1..].to_vec();
@@ -705,7 +705,7 @@ fn multiplexer(call: &mut Call<'_, '_>) {
     match arguments[at].as_str() {
         "new-session" | "new" | "new-window" | "neww" | "split-window" | "splitw" | "respawn-pane" | "run-shell"
         | "run" | "if-shell" | "if" | "popup" | "display-popup" | "pipe-pane" => {
-            call.shell(&shells::joined(&options.operands))
+            call.shell(&shells::joined(&options.operands));
         }
         "send-keys" | "send" => {
             let keys: Vec<String> = options

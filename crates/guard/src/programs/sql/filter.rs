@@ -8,9 +8,9 @@ const DEEPEST: usize = 24;
 
 /// Whether a condition leaves any row of `table` alone, as far as its text tells.
 pub(super) fn filters(condition: &[Token], table: &str) -> bool {
-    let told = !condition.is_empty()
-        && !(condition.len() == 1 && matches!(&condition[0], Token::Word(word) if text::is_unknown(word)));
-    told && truth(condition, table, 0) != Some(true)
+    let untold = matches!(condition, [] | [Token::Word(_)])
+        && condition.iter().all(|token| matches!(token, Token::Word(word) if text::is_unknown(word)));
+    !untold && truth(condition, table, 0) != Some(true)
 }
 
 /// The value of a condition that is the same for every row.
@@ -224,9 +224,10 @@ fn same_table(left: &[Token], right: &[Token], table: &str) -> Option<bool> {
 }
 
 fn is_key(column: &[Token]) -> bool {
-    let name = match column {
-        [Token::Word(name) | Token::Name(name)] | [_, Token::Sign('.'), Token::Word(name) | Token::Name(name)] => name,
-        _ => return false,
+    let ([Token::Word(name) | Token::Name(name)] | [_, Token::Sign('.'), Token::Word(name) | Token::Name(name)]) =
+        column
+    else {
+        return false;
     };
     let name = name.to_ascii_lowercase();
     name.ends_with("_id")
