@@ -119,6 +119,8 @@ pub(crate) struct Machine<'w> {
     references: HashMap<String, String>,
     /// The simple commands that would run, if somebody wants to know.
     pub(crate) commands: Option<Vec<String>>,
+    /// The arguments of the calls of one program, if somebody wants to know: its name and what it was given.
+    probe: Option<(String, Vec<Vec<String>>)>,
     /// Commands run with the rights of another user.
     pub(crate) elevated: bool,
     /// The declaration builtin that runs now came with assignments.
@@ -154,6 +156,7 @@ impl<'w> Machine<'w> {
             descriptors: HashMap::new(),
             references: HashMap::new(),
             commands: None,
+            probe: None,
             elevated: false,
             declared: false,
             endless_input: false,
@@ -423,6 +426,16 @@ pub(crate) fn findings(source: &str, world: &World, commands: Option<&mut Vec<St
         *commands = machine.commands.unwrap_or_default();
     }
     machine.findings
+}
+
+/// The arguments of each call of `program`, in the order in which they would happen; unknown words have holes.
+pub(crate) fn words_of(source: &str, program: &str, world: &World) -> Result<Vec<Vec<String>>, shell::SyntaxError> {
+    let source = text::clean(source);
+    let mut machine = Machine::new(world, source.len());
+    machine.probe = Some((program.to_owned(), Vec::new()));
+    machine.script(&shell::parse(&source)?);
+    machine.exit_traps();
+    Ok(machine.probe.map(|(_, calls)| calls).unwrap_or_default())
 }
 
 impl Machine<'_> {
