@@ -59,3 +59,20 @@ impl Judgement {
 pub fn judge(command: &str, world: &World) -> Judgement {
     Judgement::of(eval::read(command, world, false).findings)
 }
+
+/// For tests that ask bash the same: whether the text is a script.
+#[doc(hidden)]
+pub fn parses(script: &str) -> Result<(), String> {
+    shell::parse(&text::clean(script)).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// For tests that ask bash the same: the arguments of each call of `program`; `None` is a word of which a part is unknown.
+#[doc(hidden)]
+pub fn words_of(script: &str, program: &str, world: &World) -> Result<Vec<Vec<Option<String>>>, String> {
+    let known = |word: String| {
+        let word = text::unglob(&word);
+        text::is_literal(&word).then_some(word)
+    };
+    let calls = eval::words_of(script, program, world).map_err(|error| error.to_string())?;
+    Ok(calls.into_iter().map(|words| words.into_iter().map(known).collect()).collect())
+}

@@ -123,6 +123,8 @@ pub(crate) struct Machine<'w> {
     usual_separators: state::Values,
     /// What came over the network is shown.
     shows_remote: bool,
+    /// The arguments of the calls of one program, if somebody wants to know: its name and what it was given.
+    probe: Option<(String, Vec<Vec<String>>)>,
     /// Commands run with the rights of another user.
     pub(crate) elevated: bool,
     /// The declaration builtin that runs now came with assignments.
@@ -160,6 +162,7 @@ impl<'w> Machine<'w> {
             commands: None,
             usual_separators: Rc::new(Vec::new()),
             shows_remote: false,
+            probe: None,
             elevated: false,
             declared: false,
             endless_input: false,
@@ -455,6 +458,16 @@ pub(crate) fn read(source: &str, world: &World, with_commands: bool) -> Reading 
         commands: machine.commands.unwrap_or_default(),
         shows_remote: machine.shows_remote,
     }
+}
+
+/// The arguments of each call of `program`, in the order in which they would happen; unknown words have holes.
+pub(crate) fn words_of(source: &str, program: &str, world: &World) -> Result<Vec<Vec<String>>, shell::SyntaxError> {
+    let source = text::clean(source);
+    let mut machine = Machine::new(world, source.len());
+    machine.probe = Some((program.to_owned(), Vec::new()));
+    machine.script(&shell::parse(&source)?);
+    machine.exit_traps();
+    Ok(machine.probe.map(|(_, calls)| calls).unwrap_or_default())
 }
 
 impl Machine<'_> {

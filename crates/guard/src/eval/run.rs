@@ -440,6 +440,13 @@ impl Machine<'_> {
             return;
         }
         let Some(program) = arguments.first() else { return };
+        if let Some((name, calls)) = &mut self.probe
+            && name == program
+        {
+            calls.push(arguments[1..].to_vec());
+            self.status = Some(true);
+            return;
+        }
         if self.state.functions.contains_key(program) {
             let mut arguments = arguments;
             let name = arguments.remove(0);
