@@ -35,6 +35,11 @@ use state::State;
 
 /// How deep one text may lead to another (`eval`, `bash -c`, functions, code that runs commands).
 const DEEPEST_CALL: usize = 24;
+/// How many scripts may be inside one another, over all texts.
+const DEEPEST_SCRIPT: usize = 200;
+/// What one level needs at most, in bytes, before the stack is looked at again.
+const RED_ZONE: usize = 256 * 1024;
+const MORE_STACK: usize = 2 * 1024 * 1024;
 /// The least a script may cost, in commands.
 const LEAST_BUDGET: usize = 4_000;
 /// How much of an output is kept.
@@ -135,6 +140,8 @@ pub(crate) struct Machine<'w> {
     pub(crate) last_argument: String,
     frames: Vec<Frame>,
     calls: usize,
+    /// How many scripts are inside one another right now.
+    depth: usize,
     budget: usize,
     processes: usize,
     spent: bool,
@@ -169,6 +176,7 @@ impl<'w> Machine<'w> {
             last_argument: String::new(),
             frames: Vec::new(),
             calls: 0,
+            depth: 0,
             budget: LEAST_BUDGET + size,
             processes: 0,
             spent: false,
@@ -472,11 +480,19 @@ pub(crate) fn words_of(source: &str, program: &str, world: &World) -> Result<Vec
 
 impl Machine<'_> {
     pub(crate) fn script(&mut self, script: &Script) {
-        for item in &script.items {
-            if self.spent {
-                return;
-            }
-            self.item(item);
+        if self.depth >= DEEPEST_SCRIPT {
+            return self.cannot_tell("shell", "", "is nested too deep to be read to its end");
         }
+        self.depth += 1;
+        // However deep, and on whatever thread: the stack grows where it is short.
+        stacker::maybe_grow(RED_ZONE, MORE_STACK, || {
+            for item in &script.items {
+                if self.spent {
+                    break;
+                }
+                self.item(item);
+            }
+        });
+        self.depth -= 1;
     }
 }
