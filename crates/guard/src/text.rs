@@ -108,57 +108,68 @@ pub(crate) fn live(text: &str) -> String {
         .collect()
 }
 
-/// Whether `name` matches a pattern with living globs and holes, either of which may stand for any text. Linear but for
-/// one step back to the last star.
+/// Whether `name` matches a pattern with living globs and holes, either of which may stand for any text. Only the last star
+/// is ever gone back to.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let (mut p, mut n) = (0, 0);
-    let mut back: Option<(usize, usize)> = None;
+    let (mut pattern, mut name) = (pattern, name);
+    let mut back: Option<(&str, &str)> = None;
     loop {
-        let step = match pattern.get(p) {
-            Some(&c) if c == STAR || is_hole(c) || matches!(c, PLAIN | FRESH) => {
-                back = Some((p + 1, n));
-                p += 1;
+        let mut rest = pattern.chars();
+        let wanted = rest.next();
+        let mut left = name.chars();
+        let found = left.next();
+        let step = match (wanted, found) {
+            (Some(c), _) if c == STAR || is_hole(c) || matches!(c, PLAIN | FRESH) => {
+                pattern = rest.as_str();
+                back = Some((pattern, name));
                 continue;
             }
-            None if n == name.len() => return true,
-            Some(&QUERY) if n < name.len() => Some(p + 1),
-            Some(&BRACKET) if n < name.len() => bracket(&pattern[p..], name[n]).map(|length| p + length),
-            Some(&c) if n < name.len() && c == name[n] => Some(p + 1),
+            (None, None) => return true,
+            (Some(QUERY), Some(_)) => Some(rest.as_str()),
+            (Some(BRACKET), Some(c)) => bracket(rest.as_str(), c),
+            (Some(wanted), Some(found)) if wanted == found => Some(rest.as_str()),
             _ => None,
         };
         match (step, &mut back) {
-            (Some(next), _) => (p, n) = (next, n + 1),
-            (None, Some((after, from))) if *from < name.len() => {
-                *from += 1;
-                (p, n) = (*after, *from);
+            (Some(next), _) => (pattern, name) = (next, left.as_str()),
+            (None, Some((after, from))) => {
+                let mut later = from.chars();
+                if later.next().is_none() {
+                    return false;
+                }
+                *from = later.as_str();
+                (pattern, name) = (after, from);
             }
-            _ => return false,
+            (None, None) => return false,
         }
     }
 }
 
-/// How long the bracket expression is, if it matches.
-fn bracket(pattern: &[char], c: char) -> Option<usize> {
-    let negated = matches!(pattern.get(1), Some('!' | '^'));
-    let first = if negated { 2 } else { 1 };
-    let close = (first + 1..pattern.len()).find(|&i| pattern[i] == ']')?;
-    let set = &pattern[first..close];
-    let class = set.first() == Some(&BRACKET) || set.contains(&':');
+/// What follows the bracket expression, if it matches; `pattern` begins behind the bracket.
+fn bracket(pattern: &str, c: char) -> Option<&str> {
+    let (negated, set) = match pattern.strip_prefix(['!', '^']) {
+        Some(set) => (true, set),
+        None => (false, pattern),
+    };
+    let first = set.chars().next().map_or(0, char::len_utf8);
+    let close = first + set.get(first..)?.find(']')?;
+    let (set, rest) = (&set[..close], &set[close + 1..]);
+    let class = set.starts_with(BRACKET) || set.contains(':');
     let mut found = class;
-    let mut i = 0;
-    while i < set.len() {
-        if set.get(i + 1) == Some(&'-') && i + 2 < set.len() {
-            found |= (set[i]..=set[i + 2]).contains(&c);
-            i += 3;
+    let mut chars = set.chars().peekable();
+    while let Some(from) = chars.next() {
+        let mut ahead = chars.clone();
+        if ahead.next() == Some('-')
+            && let Some(to) = ahead.next()
+        {
+            found |= (from..=to).contains(&c);
+            chars = ahead;
         } else {
-            found |= set[i] == c;
-            i += 1;
+            found |= from == c;
         }
     }
     // A character class may match or not: it does.
-    (class || found != negated).then_some(close + 1)
+    (class || found != negated).then_some(rest)
 }
 
 #[cfg(test)]

@@ -69,6 +69,7 @@ impl Machine<'_> {
         for word in words {
             self.expand(word, &mut arguments);
         }
+        self.charge(arguments.iter().map(String::len).sum());
         arguments
     }
 
@@ -188,7 +189,9 @@ impl Machine<'_> {
 
     /// A word as one text: without splitting, braces or living globs.
     pub(super) fn text_of(&mut self, word: &Word) -> String {
-        text::unglob(&self.pattern_of(word))
+        let text = text::unglob(&self.pattern_of(word));
+        self.charge(text.len());
+        text
     }
 
     /// The same with living globs where they are not quoted.
@@ -531,6 +534,8 @@ impl Machine<'_> {
     }
 
     pub(super) fn assign_text(&mut self, name: &str, text: impl Into<String>) {
+        let text = text.into();
+        self.charge(text.len());
         self.state.set_text(name, text);
     }
 
