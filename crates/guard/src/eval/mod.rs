@@ -117,6 +117,8 @@ pub(crate) struct Machine<'w> {
     descriptors: HashMap<u32, Rc<RefCell<Feed>>>,
     /// Variables that stand for others.
     references: HashMap<String, String>,
+    /// What variables do to the values they get, as letters of `declare`.
+    attributes: HashMap<String, String>,
     /// The simple commands that would run, if somebody wants to know.
     pub(crate) commands: Option<Vec<String>>,
     /// The arguments of the calls of one program, if somebody wants to know: its name and what it was given.
@@ -155,6 +157,7 @@ impl<'w> Machine<'w> {
             traps: Vec::new(),
             descriptors: HashMap::new(),
             references: HashMap::new(),
+            attributes: HashMap::new(),
             commands: None,
             probe: None,
             elevated: false,
@@ -254,7 +257,12 @@ impl<'w> Machine<'w> {
                 self.script(&script);
                 self.calls -= 1;
             }
-            Err(error) => self.cannot_tell(program, &source, &format!("cannot be read as a shell script ({error})")),
+            Err(error) => {
+                self.calls += 1;
+                self.script(&shell::readable_lines(&source));
+                self.calls -= 1;
+                self.cannot_tell(program, &source, &format!("cannot be read as a shell script ({error})"));
+            }
         }
     }
 
@@ -420,7 +428,11 @@ pub(crate) fn findings(source: &str, world: &World, commands: Option<&mut Vec<St
             machine.script(&script);
             machine.exit_traps();
         }
-        Err(error) => machine.cannot_tell("shell", &source, &format!("cannot be read as a shell script: {error}")),
+        Err(error) => {
+            machine.script(&shell::readable_lines(&source));
+            machine.exit_traps();
+            machine.cannot_tell("shell", &source, &format!("cannot be read as a shell script: {error}"));
+        }
     }
     if let Some(commands) = commands {
         *commands = machine.commands.unwrap_or_default();
