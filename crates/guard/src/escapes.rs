@@ -7,7 +7,7 @@ pub fn ansi_c(source: &str) -> String {
     decode(source, Style::AnsiC).0
 }
 
-/// The text that `echo -e` or `printf %b` prints, and whether `\c` ended it.
+/// The text that `echo -e` prints, and whether `\c` ended it.
 pub fn echo(source: &str) -> (String, bool) {
     decode(source, Style::Echo)
 }
@@ -16,6 +16,8 @@ pub fn echo(source: &str) -> (String, bool) {
 enum Style {
     AnsiC,
     Echo,
+    /// `printf %b`: as `echo -e`, and an octal number needs no zero in front.
+    Argument,
     Format,
 }
 
@@ -50,8 +52,10 @@ fn decode(source: &str, style: Style) -> (String, bool) {
             't' => bytes.push(b'\t'),
             'v' => bytes.push(11),
             '\\' => bytes.push(b'\\'),
-            '\'' | '"' | '?' if style != Style::Echo => bytes.extend(escaped.encode_utf8(&mut [0; 4]).as_bytes()),
-            'c' if style == Style::Echo => return (lossy(bytes), true),
+            '\'' | '"' | '?' if !matches!(style, Style::Echo | Style::Argument) => {
+                bytes.extend(escaped.encode_utf8(&mut [0; 4]).as_bytes())
+            }
+            'c' if matches!(style, Style::Echo | Style::Argument) => return (lossy(bytes), true),
             'c' if style == Style::AnsiC => {
                 if let Some(control) = chars.next() {
                     bytes.push(u8::try_from(u32::from(control) & 0x1f).unwrap_or_default());
@@ -66,9 +70,9 @@ fn decode(source: &str, style: Style) -> (String, bool) {
                 let decoded = digits(&mut chars, 16, most).and_then(char::from_u32).unwrap_or('\u{FFFD}');
                 bytes.extend(text::clean(decoded.encode_utf8(&mut [0; 4])).as_bytes());
             }
-            '0'..='7' => {
+            '0'..='7' if style != Style::Echo || escaped == '0' => {
                 let first = escaped.to_digit(8).unwrap_or_default();
-                let most = if style == Style::Echo && first == 0 { 3 } else { 2 };
+                let most = if matches!(style, Style::Echo | Style::Argument) && first == 0 { 3 } else { 2 };
                 let mut value = first;
                 for _ in 0..most {
                     let Some(digit) = chars.peek().and_then(|c| c.to_digit(8)) else { break };
@@ -98,14 +102,127 @@ pub fn printf(format: &str, arguments: &[String]) -> String {
     // The format is used again until the arguments are gone.
     loop {
         let before = rest.len();
-        once(format, &mut rest, &mut out);
-        if rest.len() == 0 || rest.len() == before || out.len() > 1 << 16 {
+        let ended = once(format, &mut rest, &mut out);
+        if ended || rest.len() == 0 || rest.len() == before || out.len() > 1 << 16 {
             return out;
         }
     }
 }
 
-fn once<'a>(format: &str, arguments: &mut impl Iterator<Item = &'a String>, out: &mut String) {
+/// What stands between `%` and the letter.
+#[derive(Default)]
+struct Conversion {
+    left: bool,
+    zeros: bool,
+    plus: bool,
+    blank: bool,
+    alternative: bool,
+    width: usize,
+    precision: Option<usize>,
+}
+
+impl Conversion {
+    fn read<'a>(
+        chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
+        arguments: &mut impl Iterator<Item = &'a String>,
+    ) -> Self {
+        let mut conversion = Self::default();
+        while let Some(flag) = chars.next_if(|c| matches!(c, '-' | '0' | '+' | ' ' | '#' | '\'')) {
+            match flag {
+                '-' => conversion.left = true,
+                '0' => conversion.zeros = true,
+                '+' => conversion.plus = true,
+                ' ' => conversion.blank = true,
+                '#' => conversion.alternative = true,
+                _ => {}
+            }
+        }
+        let mut number = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| -> i64 {
+            if chars.next_if_eq(&'*').is_some() {
+                return arguments.next().and_then(|argument| argument.parse().ok()).unwrap_or(0);
+            }
+            let mut value = 0_i64;
+            while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
+                chars.next();
+                value = value.saturating_mul(10).saturating_add(i64::from(digit));
+            }
+            value
+        };
+        let width = number(chars);
+        conversion.left |= width < 0;
+        conversion.width = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
+        if chars.next_if_eq(&'.').is_some() {
+            conversion.precision = usize::try_from(number(chars)).ok();
+        }
+        while chars.next_if(|c| matches!(c, 'l' | 'h' | 'L' | 'j' | 'z' | 't')).is_some() {}
+        conversion
+    }
+
+    /// Fills a text up to the width; a text that is not whole known gets no blanks.
+    fn padded(&self, text: String, zeros: bool) -> String {
+        let missing = self.width.min(256).saturating_sub(text.len());
+        if missing == 0 || !text::is_literal(&text) {
+            return text;
+        }
+        if self.left {
+            return text + &" ".repeat(missing);
+        }
+        if zeros {
+            let sign = text.len() - text.trim_start_matches(['-', '+', ' ']).len();
+            return format!("{}{}{}", &text[..sign], "0".repeat(missing), &text[sign..]);
+        }
+        " ".repeat(missing) + &text
+    }
+
+    fn text(&self, mut text: String) -> String {
+        if let Some(precision) = self.precision
+            && text.len() > precision
+            && text::is_literal(&text)
+        {
+            // Bytes are counted, and half a character is no text.
+            text = text.get(..precision).map_or_else(|| HOLE.to_string(), str::to_owned);
+        }
+        self.padded(text, false)
+    }
+
+    fn number(&self, kind: char, argument: Option<&String>) -> String {
+        let text = argument.map_or("0", String::as_str);
+        let value = match text.strip_prefix(['\'', '"']) {
+            Some(character) => Some(character.chars().next().map_or(0, |c| i64::from(u32::from(c)))),
+            None if text.trim().is_empty() => Some(0),
+            None => crate::eval::integer(text).filter(|_| !text.contains('#')),
+        };
+        let Some(value) = value else {
+            // bash complains about what is no number, and prints those digits that it starts with.
+            return if text::is_literal(text)
+                && !text.trim_start().starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+'))
+            {
+                self.padded(self.signed(kind, 0), self.zeros && self.precision.is_none())
+            } else {
+                text::PLAIN.to_string()
+            };
+        };
+        self.padded(self.signed(kind, value), self.zeros && self.precision.is_none())
+    }
+
+    fn signed(&self, kind: char, value: i64) -> String {
+        let (sign, digits) = match kind {
+            'x' => (if self.alternative && value != 0 { "0x" } else { "" }, format!("{value:x}")),
+            'X' => (if self.alternative && value != 0 { "0X" } else { "" }, format!("{value:X}")),
+            'o' => (if self.alternative && value != 0 { "0" } else { "" }, format!("{value:o}")),
+            'u' => ("", value.cast_unsigned().to_string()),
+            _ if value < 0 => ("-", value.unsigned_abs().to_string()),
+            _ if self.plus => ("+", value.to_string()),
+            _ if self.blank => (" ", value.to_string()),
+            _ => ("", value.to_string()),
+        };
+        let missing = self.precision.unwrap_or(0).min(256).saturating_sub(digits.len());
+        format!("{sign}{}{digits}", "0".repeat(missing))
+    }
+}
+
+/// Goes through the format once; answers whether `\c` ended everything.
+fn once<'a>(format: &str, arguments: &mut impl Iterator<Item = &'a String>, out: &mut String) -> bool {
     let mut literal = String::new();
     let mut chars = format.chars().peekable();
     let flush = |literal: &mut String, out: &mut String| {
@@ -123,38 +240,24 @@ fn once<'a>(format: &str, arguments: &mut impl Iterator<Item = &'a String>, out:
             continue;
         }
         flush(&mut literal, out);
-        let mut precision: Option<usize> = None;
-        let mut width = String::new();
-        while let Some(&flag) = chars.peek() {
-            if !matches!(flag, '0'..='9' | '-' | '+' | ' ' | '#' | '.' | '*' | 'l' | 'h' | 'q' | 'L' | 'j' | 'z')
-                || (flag == 'q')
-            {
-                break;
-            }
-            chars.next();
-            match flag {
-                '.' => precision = Some(0),
-                '*' => {
-                    let value = arguments.next().and_then(|argument| argument.parse().ok());
-                    if precision.is_some() {
-                        precision = value;
-                    }
-                }
-                '0'..='9' => match &mut precision {
-                    Some(value) => *value = value.saturating_mul(10).saturating_add(flag as usize - '0' as usize),
-                    None => width.push(flag),
-                },
-                _ => {}
-            }
-        }
-        let mut text = match chars.next() {
+        let conversion = Conversion::read(&mut chars, arguments);
+        let text = match chars.next() {
             Some('%') => "%".to_owned(),
-            Some('s' | 'q' | 'Q') => arguments.next().cloned().unwrap_or_default(),
-            Some('b') => echo(arguments.next().map_or("", String::as_str)).0,
-            Some('c') => {
-                arguments.next().and_then(|argument| argument.chars().next()).map(String::from).unwrap_or_default()
+            Some('s') => conversion.text(arguments.next().cloned().unwrap_or_default()),
+            Some('q' | 'Q') => conversion.text(backslashed(arguments.next().map_or("", String::as_str))),
+            Some('b') => {
+                let (text, ended) = decode(arguments.next().map_or("", String::as_str), Style::Argument);
+                if ended {
+                    out.push_str(&conversion.text(text));
+                    return true;
+                }
+                conversion.text(text)
             }
-            Some(kind @ ('d' | 'i' | 'u' | 'x' | 'X' | 'o')) => number(kind, arguments.next()),
+            Some('c') => {
+                let argument = arguments.next().map_or("", String::as_str);
+                conversion.padded(argument.chars().next().map_or_else(|| "\0".into(), String::from), false)
+            }
+            Some(kind @ ('d' | 'i' | 'u' | 'x' | 'X' | 'o')) => conversion.number(kind, arguments.next()),
             Some('(') => {
                 for c in chars.by_ref() {
                     if c == ')' {
@@ -170,36 +273,60 @@ fn once<'a>(format: &str, arguments: &mut impl Iterator<Item = &'a String>, out:
             }
             None => "%".to_owned(),
         };
-        if let Some(precision) = precision
-            && text.chars().count() > precision
-            && text::is_literal(&text)
-        {
-            text = text.chars().take(precision).collect();
-        }
-        if let Ok(width) = width.parse::<usize>()
-            && width <= 256
-        {
-            let missing = width.saturating_sub(text.chars().count());
-            text.insert_str(0, &" ".repeat(missing));
-        }
         out.push_str(&text);
     }
     flush(&mut literal, out);
+    false
 }
 
-fn number(kind: char, argument: Option<&String>) -> String {
-    let text = argument.map_or("0", String::as_str);
-    let value = match text.strip_prefix(['\'', '"']) {
-        Some(character) => character.chars().next().map(|c| i64::from(u32::from(c))),
-        None => crate::eval::integer(text),
-    };
-    match (value, kind) {
-        (None, _) => text::PLAIN.to_string(),
-        (Some(value), 'x') => format!("{value:x}"),
-        (Some(value), 'X') => format!("{value:X}"),
-        (Some(value), 'o') => format!("{value:o}"),
-        (Some(value), _) => value.to_string(),
+/// A text as `printf %q` writes it.
+fn backslashed(text: &str) -> String {
+    if text.is_empty() {
+        return "''".into();
     }
+    if text.contains(|c: char| c.is_control()) {
+        return ansi_quoted(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let plain = c.is_alphanumeric()
+            || matches!(c, '_' | '-' | '.' | '/' | ':' | '=' | '@' | '%' | '+')
+            || (matches!(c, '~' | '#') && at > 0)
+            || !c.is_ascii();
+        if !plain {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A text as `${name@Q}` writes it.
+pub fn quoted(text: &str) -> String {
+    if text.contains(|c: char| c.is_control()) {
+        return ansi_quoted(text);
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn ansi_quoted(text: &str) -> String {
+    let mut out = String::from("$'");
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            '\u{1b}' => out.push_str("\\E"),
+            '\'' | '\\' => out.extend(['\\', c]),
+            c if c.is_ascii_control() => out.push_str(&format!("\\{:03o}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out + "'"
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub(crate) const STAR: char = '\u{F0008}';
 pub(crate) const QUERY: char = '\u{F0009}';
 /// A living `[`.
 pub(crate) const BRACKET: char = '\u{F000A}';
+/// A living `&` in a replacement: what was matched.
+pub(crate) const MATCH: char = '\u{F000B}';
 
 /// The characters of the private planes that this module claims.
 const CLAIMED: std::ops::RangeInclusive<char> = '\u{F0000}'..='\u{F00FF}';
@@ -66,14 +68,7 @@ pub(crate) fn unglob(text: &str) -> String {
     if is_literal(text) {
         return text.to_owned();
     }
-    text.chars()
-        .map(|c| match c {
-            STAR => '*',
-            QUERY => '?',
-            BRACKET => '[',
-            other => other,
-        })
-        .collect()
+    text.chars().map(dead).collect()
 }
 
 /// The text as a person reads it: what is unknown becomes `…`.
@@ -126,7 +121,13 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
             }
             (None, None) => return true,
             (Some(QUERY), Some(_)) => Some(rest.as_str()),
-            (Some(BRACKET), Some(c)) => bracket(rest.as_str(), c),
+            (Some(BRACKET), Some(c)) => {
+                let expression: Vec<char> = pattern.chars().collect();
+                bracket(&expression, c).map(|length| {
+                    let bytes: usize = expression[..length].iter().copied().map(char::len_utf8).sum();
+                    &pattern[bytes..]
+                })
+            }
             (Some(wanted), Some(found)) if wanted == found => Some(rest.as_str()),
             _ => None,
         };
@@ -145,31 +146,62 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// What follows the bracket expression, if it matches; `pattern` begins behind the bracket.
-fn bracket(pattern: &str, c: char) -> Option<&str> {
-    let (negated, set) = match pattern.strip_prefix(['!', '^']) {
-        Some(set) => (true, set),
-        None => (false, pattern),
-    };
-    let first = set.chars().next().map_or(0, char::len_utf8);
-    let close = first + set.get(first..)?.find(']')?;
-    let (set, rest) = (&set[..close], &set[close + 1..]);
-    let class = set.starts_with(BRACKET) || set.contains(':');
-    let mut found = class;
-    let mut chars = set.chars().peekable();
-    while let Some(from) = chars.next() {
-        let mut ahead = chars.clone();
-        if ahead.next() == Some('-')
-            && let Some(to) = ahead.next()
-        {
-            found |= (from..=to).contains(&c);
-            chars = ahead;
-        } else {
-            found |= from == c;
+/// How long the bracket expression is, if it matches.
+fn bracket(pattern: &[char], c: char) -> Option<usize> {
+    let negated = matches!(pattern.get(1), Some('!' | '^'));
+    let first = if negated { 2 } else { 1 };
+    let mut found = false;
+    let mut i = first;
+    loop {
+        match pattern.get(i)? {
+            ']' if i > first => return (found != negated).then_some(i + 1),
+            '[' | &BRACKET if pattern.get(i + 1) == Some(&':') => {
+                let end = (i + 2..pattern.len()).find(|&end| pattern[end] == ':')?;
+                let name: String = pattern[i + 2..end].iter().collect();
+                found |= is_of_class(c, &name);
+                i = end + 2;
+            }
+            &low if pattern.get(i + 1) == Some(&'-') && pattern.get(i + 2).is_some_and(|high| *high != ']') => {
+                found |= (low..=pattern[i + 2]).contains(&c);
+                i += 3;
+            }
+            &one => {
+                found |= dead(one) == c;
+                i += 1;
+            }
         }
     }
-    // A character class may match or not: it does.
-    (class || found != negated).then_some(rest)
+}
+
+/// A living glob as the character that it was.
+fn dead(c: char) -> char {
+    match c {
+        STAR => '*',
+        QUERY => '?',
+        BRACKET => '[',
+        other => other,
+    }
+}
+
+/// The classes of POSIX; nobody knows others.
+fn is_of_class(c: char, name: &str) -> bool {
+    match name {
+        "alnum" => c.is_alphanumeric(),
+        "alpha" => c.is_alphabetic(),
+        "ascii" => c.is_ascii(),
+        "blank" => c == ' ' || c == '\t',
+        "cntrl" => c.is_control(),
+        "digit" => c.is_ascii_digit(),
+        "graph" => !c.is_control() && !c.is_whitespace(),
+        "lower" => c.is_lowercase(),
+        "print" => !c.is_control(),
+        "punct" => !c.is_control() && !c.is_whitespace() && !c.is_alphanumeric(),
+        "space" => c.is_whitespace(),
+        "upper" => c.is_uppercase(),
+        "word" => c.is_alphanumeric() || c == '_',
+        "xdigit" => c.is_ascii_hexdigit(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -188,6 +220,11 @@ mod tests {
             ("*tc*", "etc", true),
             ("*b*d", "abcd", true),
             ("*b*e", "abcd", false),
+            ("[[:upper:]x]", "B", true),
+            ("[[:upper:]x]", "b", false),
+            ("[^[:digit:]]", "a", true),
+            ("[]a]", "]", true),
+            ("[a-]", "-", true),
         ] {
             assert_eq!(matches(&live(pattern), name), expected, "{pattern} {name}");
         }

@@ -8,7 +8,7 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
         None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     let value = if let Some((base, digits)) = digits.split_once('#') {
-        i64::from_str_radix(digits, base.parse().ok().filter(|base| (2..=36).contains(base))?).ok()?
+        in_base(base.parse().ok().filter(|base| (2..=64).contains(base))?, digits)?
     } else if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         i64::from_str_radix(hex, 16).ok()?
     } else if digits.len() > 1 && digits.starts_with('0') {
@@ -18,6 +18,27 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
     };
     Some(sign * value)
 }
+
+/// Digits past 9 are letters, small ones first; up to base 36 their size does not matter. Then follow `@` and `_`.
+fn in_base(base: i64, digits: &str) -> Option<i64> {
+    let mut value = 0_i64;
+    for digit in digits.bytes() {
+        let worth = i64::from(match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'z' => digit - b'a' + 10,
+            b'A'..=b'Z' if base <= 36 => digit - b'A' + 10,
+            b'A'..=b'Z' => digit - b'A' + 36,
+            b'@' => 62,
+            b'_' => 63,
+            _ => return None,
+        });
+        value = value.wrapping_mul(base).wrapping_add(Some(worth).filter(|worth| *worth < base)?);
+    }
+    Some(value)
+}
+
+/// How many values of variables one expression may ask for.
+const MOST_VALUES: usize = 500;
 
 /// What an expression comes to, and which variables it assigns.
 #[derive(Debug, Default)]
@@ -34,8 +55,15 @@ pub(crate) fn evaluate(expression: &str, lookup: &mut dyn FnMut(&str) -> Option<
     if expression.trim().is_empty() {
         return Outcome { value: Some(0), assigned: Vec::new() };
     }
-    let mut reader =
-        Reader { bytes: expression.as_bytes(), source: expression, at: 0, depth: 0, lookup, assigned: Vec::new() };
+    let mut reader = Reader {
+        bytes: expression.as_bytes(),
+        source: expression,
+        at: 0,
+        depth: 0,
+        fuel: MOST_VALUES,
+        lookup,
+        assigned: Vec::new(),
+    };
     let value = reader.comma();
     reader.blanks();
     let value = if reader.at == reader.bytes.len() { value } else { None };
@@ -47,6 +75,8 @@ struct Reader<'a> {
     source: &'a str,
     at: usize,
     depth: usize,
+    /// How many more values may be asked for: a value is an expression again, and may name many others.
+    fuel: usize,
     lookup: &'a mut dyn FnMut(&str) -> Option<String>,
     assigned: Vec<(String, Option<i64>)>,
 }
@@ -94,8 +124,16 @@ impl Reader<'_> {
         }
         let condition = self.binary(0);
         let value = if self.eat("?") {
+            let (before, runs) = (self.assigned.len(), condition);
             let yes = self.ternary();
+            if runs == Some(0) {
+                self.assigned.truncate(before);
+            }
+            let before = self.assigned.len();
             let no = if self.eat(":") { self.ternary() } else { None };
+            if runs.is_some_and(|value| value != 0) {
+                self.assigned.truncate(before);
+            }
             condition.and_then(|condition| if condition != 0 { yes } else { no })
         } else {
             condition
@@ -123,7 +161,16 @@ impl Reader<'_> {
                 return left;
             }
             self.at += operator.len();
+            let before = self.assigned.len();
             let right = self.binary(level + 1);
+            // The right side of `0 && …` and `1 || …` is not looked at.
+            if let Some(value) = left
+                && (*operator == "&&" && value == 0 || *operator == "||" && value != 0)
+            {
+                self.assigned.truncate(before);
+                left = Some(i64::from(value != 0));
+                continue;
+            }
             left = left.zip(right).and_then(|(a, b)| apply(operator, a, b));
         }
     }
@@ -132,7 +179,9 @@ impl Reader<'_> {
         let base = self.unary();
         if self.eat("**") {
             let exponent = self.power();
-            return base.zip(exponent).and_then(|(base, exponent)| base.checked_pow(u32::try_from(exponent).ok()?));
+            return base
+                .zip(exponent)
+                .and_then(|(base, exponent)| Some(base.wrapping_pow(u32::try_from(exponent).ok()?)));
         }
         base
     }
@@ -175,8 +224,34 @@ impl Reader<'_> {
         if let Some((_, value)) = self.assigned.iter().rev().find(|(assigned, _)| assigned == name) {
             return *value;
         }
+        self.fuel = self.fuel.checked_sub(1)?;
         let text = (self.lookup)(name)?;
-        if text.is_empty() { Some(0) } else { integer(&text) }
+        if text.trim().is_empty() {
+            return Some(0);
+        }
+        if let Some(number) = integer(&text) {
+            return Some(number);
+        }
+        // The text of a variable is an expression again.
+        if self.depth >= 8 || text.len() > 200 || !crate::text::is_literal(&text) {
+            return None;
+        }
+        let mut reader = Reader {
+            bytes: text.as_bytes(),
+            source: &text,
+            at: 0,
+            depth: self.depth + 2,
+            fuel: self.fuel,
+            lookup: &mut *self.lookup,
+            assigned: Vec::new(),
+        };
+        let value = reader.comma();
+        reader.blanks();
+        let whole = reader.at == text.len();
+        let assigned = std::mem::take(&mut reader.assigned);
+        self.fuel = reader.fuel;
+        self.assigned.extend(assigned);
+        value.filter(|_| whole)
     }
 
     fn step(&mut self, by: i64, before: bool) -> Option<i64> {
@@ -197,11 +272,15 @@ impl Reader<'_> {
             let rest = &self.source[self.at..];
             let length =
                 rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'#' | b'_' | b'@')).count();
-            let number = integer(&rest[..length]);
+            let number = integer(&rest[..length]).filter(|_| rest.starts_with(|c: char| c.is_ascii_digit()));
             self.at += length.max(usize::from(!rest.is_empty() && length == 0 && rest.is_ascii()));
             return number;
         };
-        for operator in ["+=", "-=", "*=", "/=", "%=", "="] {
+        let name = match self.element(name) {
+            Some(name) => name,
+            None => return None,
+        };
+        for operator in ["<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "="] {
             self.blanks();
             let rest = &self.bytes[self.at..];
             if rest.starts_with(operator.as_bytes()) && !rest.starts_with(b"==") {
@@ -210,7 +289,7 @@ impl Reader<'_> {
                 let value = if operator == "=" {
                     right
                 } else {
-                    self.value_of(&name).zip(right).and_then(|(a, b)| apply(&operator[..1], a, b))
+                    self.value_of(&name).zip(right).and_then(|(a, b)| apply(&operator[..operator.len() - 1], a, b))
                 };
                 self.assigned.push((name, value));
                 return value;
@@ -222,13 +301,18 @@ impl Reader<'_> {
             self.assigned.push((name, old.and_then(|old| old.checked_add(by))));
             return old;
         }
-        if self.eat("[") {
-            // An element: its value is not followed.
-            let _ = self.comma();
-            let _ = self.eat("]");
-            return None;
-        }
         self.value_of(&name)
+    }
+
+    /// The name with the index that follows it, if one does; nothing if the index is unknown.
+    fn element(&mut self, name: String) -> Option<String> {
+        if self.bytes.get(self.at) != Some(&b'[') {
+            return Some(name);
+        }
+        self.at += 1;
+        let index = self.comma();
+        let closed = self.eat("]");
+        index.filter(|_| closed).map(|index| format!("{name}[{index}]"))
     }
 }
 
@@ -247,9 +331,9 @@ fn apply(operator: &str, a: i64, b: i64) -> Option<i64> {
         ">" => Some(i64::from(a > b)),
         "<<" => a.checked_shl(u32::try_from(b).ok()?),
         ">>" => a.checked_shr(u32::try_from(b).ok()?),
-        "+" => a.checked_add(b),
-        "-" => a.checked_sub(b),
-        "*" => a.checked_mul(b),
+        "+" => Some(a.wrapping_add(b)),
+        "-" => Some(a.wrapping_sub(b)),
+        "*" => Some(a.wrapping_mul(b)),
         "/" => a.checked_div(b),
         "%" => a.checked_rem(b),
         _ => None,

@@ -161,8 +161,9 @@ fn printf(call: &mut Call<'_, '_>) {
     let printed = escapes::printf(format, arguments);
     match variable {
         Some(name) => {
-            let name = name.split('[').next().unwrap_or_default().to_owned();
-            call.machine.assign_text(&name, printed);
+            let mut printed = printed;
+            printed.truncate(printed.find('\0').unwrap_or(printed.len()));
+            call.machine.assign_to(&name, printed);
         }
         None => call.print(&printed),
     }
@@ -217,6 +218,11 @@ fn read(call: &mut Call<'_, '_>) {
     }
     if !options.has("r") {
         line = line.replace('\\', "");
+    }
+    if let Some(count) = options.value("n N").and_then(|count| count.parse::<usize>().ok())
+        && text::is_literal(&line)
+    {
+        line = line.chars().take(count).collect();
     }
     let separators = match call.machine.variable("IFS") {
         Value::Text(separators) => separators,
@@ -314,7 +320,14 @@ fn unset(call: &mut Call<'_, '_>) {
         if matches!(name.as_str(), "HISTFILE") {
             call.asks(Effect::History, name, "switches the command history off");
         }
-        if words[0] == "-f" {
+        if let Some((name, index)) = name.split_once('[') {
+            let index = index.trim_end_matches(']').trim_matches(['"', '\'']).to_owned();
+            let key = call.machine.element_key(name, index);
+            if let Value::Array(mut elements) = call.machine.variable(name) {
+                elements.retain(|(at, _)| *at != key);
+                call.machine.assign_array(name, elements);
+            }
+        } else if words[0] == "-f" {
             call.machine.state.set(Key::Function(name.clone()), Slot::Function(None));
         } else {
             let unset = Slot::Variable(Some(Rc::new(vec![Value::Unset])));
@@ -339,14 +352,19 @@ fn declare(call: &mut Call<'_, '_>) {
         call.print(&text::SECRET.to_string());
     }
     for name in names {
+        if !name.contains('=') {
+            call.machine.declare_letters(name, &words);
+        }
         if let Some((name, value)) = name.split_once('=') {
             if is_name(name) {
+                call.machine.declare_letters(name, &words);
                 environment::assigned(call.machine, name, value, exports);
                 call.machine.assign_text(name, value);
             }
         } else if call.name == "local" {
             call.machine.make_local(name);
-            call.machine.assign_text(name, "");
+            let unset = Slot::Variable(Some(Rc::new(vec![Value::Unset])));
+            call.machine.state.set(Key::Variable(name.clone()), unset);
         } else if exports && let Value::Text(value) = call.machine.variable(name) {
             environment::assigned(call.machine, name, &value, true);
         }
@@ -356,7 +374,7 @@ fn declare(call: &mut Call<'_, '_>) {
 fn arithmetic(call: &mut Call<'_, '_>) {
     for expression in call.arguments().to_vec() {
         for (name, value) in call.machine.compute(&expression).assigned {
-            call.machine.assign_text(&name, value.map_or_else(|| PLAIN.to_string(), |value| value.to_string()));
+            call.machine.assign_to(&name, value.map_or_else(|| PLAIN.to_string(), |value| value.to_string()));
         }
     }
 }

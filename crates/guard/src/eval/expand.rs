@@ -6,8 +6,8 @@ use super::arithmetic::{self, Outcome};
 use super::state::{FileFact, Key, Slot, Value};
 use super::{Feed, Machine};
 use crate::escapes;
-use crate::shell::syntax::{Anchor, Operation, Parameter, Part, Word};
-use crate::text::{self, HOLE, HOLES, JOB, OUTPUT, PLAIN, SECRET};
+use crate::shell::syntax::{Anchor, Letters, Operation, Parameter, Part, Word};
+use crate::text::{self, HOLE, HOLES, JOB, MATCH, OUTPUT, PLAIN, SECRET};
 
 /// How many words one brace expression may become.
 const MOST_BRACES: usize = 64;
@@ -20,6 +20,8 @@ enum Held {
     Text(String),
     /// `$@`, `${a[@]}`: a list that stays one in quotes.
     List(Vec<String>),
+    /// The word behind `:-` or `:+`, with quotes of its own.
+    Instead(Word),
 }
 
 /// Arguments under construction.
@@ -44,21 +46,27 @@ impl Fields {
         self.real = false;
     }
 
+    /// Splits as bash does: blanks among the separators only divide, each other separator ends an argument, even an
+    /// empty one.
     fn split(&mut self, value: &str, separators: &str) {
-        let mut pieces = value.split(|c| separators.contains(c)).peekable();
-        let mut first = true;
-        while let Some(piece) = pieces.next() {
-            if !first {
-                self.end();
-            }
-            first = false;
-            if !piece.is_empty() {
-                self.current.push_str(&text::live(piece));
-            }
-            if pieces.peek().is_none() {
-                break;
+        let blank = |c: char| matches!(c, ' ' | '\t' | '\n') && separators.contains(c);
+        let mut rest = value;
+        while let Some(at) = rest.find(|c| separators.contains(c)) {
+            self.current.push_str(&text::live(&rest[..at]));
+            let after = rest[at..].trim_start_matches(blank);
+            match after.chars().next().filter(|c| separators.contains(*c)) {
+                Some(hard) => {
+                    self.done.push(std::mem::take(&mut self.current));
+                    self.real = false;
+                    rest = after[hard.len_utf8()..].trim_start_matches(blank);
+                }
+                None => {
+                    self.end();
+                    rest = after;
+                }
             }
         }
+        self.current.push_str(&text::live(rest));
     }
 }
 
@@ -102,36 +110,61 @@ impl Machine<'_> {
                     let rest = if index == 0 { self.tilde(rest) } else { rest.into() };
                     fields.current.push_str(&text::live(&format!("{name}{rest}")));
                 }
-                Part::Quoted(quoted) => fields.literal(quoted),
-                Part::Double(parts) => self.double(parts, &mut fields),
-                Part::Parameter(parameter) => match self.parameter(parameter) {
-                    Held::Unset => {}
-                    Held::Text(value) => self.split(&value, &mut fields),
-                    Held::List(values) => {
-                        for (index, value) in values.iter().enumerate() {
-                            if index > 0 {
-                                fields.end();
-                            }
-                            self.split(value, &mut fields);
-                        }
-                    }
-                },
-                Part::Command(script) => {
-                    let output = self.substitute(script);
-                    self.split(&output, &mut fields);
-                }
-                Part::Arithmetic(word) => {
-                    let value = self.number(word);
-                    fields.current.push_str(&value);
-                }
-                Part::Process { writes, script } => {
-                    let path = self.process(*writes, script);
-                    fields.literal(&path);
-                }
+                other => self.part(other, &mut fields),
             }
         }
         fields.end();
         arguments.append(&mut fields.done);
+    }
+
+    /// A piece that is more than bare text.
+    fn part(&mut self, part: &Part, fields: &mut Fields) {
+        match part {
+            Part::Bare(bare) => self.split(bare, fields),
+            Part::Quoted(quoted) => fields.literal(quoted),
+            Part::Double(parts) => self.double(parts, fields),
+            Part::Parameter(parameter) => match self.parameter(parameter) {
+                Held::Unset => {}
+                Held::Text(value) => self.split(&value, fields),
+                Held::Instead(word) => self.instead(&word, fields),
+                Held::List(values) => {
+                    for (index, value) in values.iter().enumerate() {
+                        if index > 0 {
+                            fields.end();
+                        }
+                        self.split(value, fields);
+                    }
+                }
+            },
+            Part::Command(script) => {
+                let output = self.substitute(script);
+                self.split(&output, fields);
+            }
+            Part::Arithmetic(word) => {
+                let value = self.number(word);
+                fields.current.push_str(&value);
+            }
+            Part::Process { writes, script } => {
+                let path = self.process(*writes, script);
+                fields.literal(&path);
+            }
+        }
+    }
+
+    /// The word behind `:-`: what is not quoted in it is divided.
+    fn instead(&mut self, word: &Word, fields: &mut Fields) {
+        for (index, part) in word.parts.iter().enumerate() {
+            match part {
+                Part::Bare(bare) if index == 0 => {
+                    // What a tilde stands for is not divided.
+                    let path = bare.find(char::is_whitespace).filter(|_| bare.starts_with('~')).unwrap_or(bare.len());
+                    let (path, rest) = if bare.starts_with('~') { bare.split_at(path) } else { ("", bare.as_str()) };
+                    fields.current.push_str(&self.tilde(path));
+                    self.split(rest, fields);
+                }
+                other => self.part(other, fields),
+            }
+        }
     }
 
     fn split(&mut self, value: &str, fields: &mut Fields) {
@@ -160,8 +193,17 @@ impl Machine<'_> {
                 Part::Bare(text) | Part::Quoted(text) => fields.current.push_str(text),
                 Part::Double(parts) => self.double(parts, fields),
                 Part::Parameter(parameter) => match self.parameter(parameter) {
+                    Held::Unset if parts.len() == 1 && is_list(parameter, "@") => fields.real = false,
                     Held::Unset => {}
                     Held::Text(value) => fields.current.push_str(&value),
+                    Held::List(values) if is_list(parameter, "*") => {
+                        let value = self.joined(&values);
+                        fields.current.push_str(&value);
+                    }
+                    Held::Instead(word) => {
+                        self.double(&word.parts, fields);
+                        fields.real = true;
+                    }
                     Held::List(values) => {
                         if values.is_empty() && parts.len() == 1 {
                             fields.real = false;
@@ -194,6 +236,43 @@ impl Machine<'_> {
         text
     }
 
+    /// The text that a variable gets: a tilde stands for a directory behind each colon as well.
+    pub(super) fn assigned_text(&mut self, word: &Word) -> String {
+        if !word.parts.iter().any(|part| matches!(part, Part::Bare(bare) if bare.contains(":~"))) {
+            return self.text_of(word);
+        }
+        let mut parts = Vec::with_capacity(word.parts.len());
+        for part in &word.parts {
+            match part {
+                Part::Bare(bare) => {
+                    for (index, piece) in bare.split_inclusive(':').enumerate() {
+                        let piece = match piece.strip_suffix(':') {
+                            Some(path) if index > 0 => self.tilde(path).into_owned() + ":",
+                            None if index > 0 => self.tilde(piece).into_owned(),
+                            _ => piece.to_owned(),
+                        };
+                        parts.push(Part::Bare(piece));
+                    }
+                }
+                other => parts.push(other.clone()),
+            }
+        }
+        self.text_of(&Word { parts })
+    }
+
+    /// Whether the keys of an array are names: `declare -A`.
+    pub(super) fn has_names(&self, name: &str) -> bool {
+        self.attributes.get(name).is_some_and(|known| known.contains('A'))
+    }
+
+    /// The key of an element, from the text between the brackets.
+    pub(super) fn element_key(&mut self, name: &str, index: String) -> String {
+        if self.has_names(name) {
+            return index;
+        }
+        self.compute(&index).value.map_or(index, |at| at.to_string())
+    }
+
     /// The same with living globs where they are not quoted.
     fn pattern_of(&mut self, word: &Word) -> String {
         let mut out = String::new();
@@ -213,6 +292,8 @@ impl Machine<'_> {
                 Part::Parameter(parameter) => match self.parameter(parameter) {
                     Held::Unset => {}
                     Held::Text(value) => out.push_str(&text::live(&value)),
+                    Held::Instead(word) => out.push_str(&self.pattern_of(&word)),
+                    Held::List(values) if is_list(parameter, "*") => out.push_str(&self.joined(&values)),
                     Held::List(values) => out.push_str(&values.join(" ")),
                 },
                 Part::Command(script) => out.push_str(&self.substitute(script)),
@@ -251,7 +332,7 @@ impl Machine<'_> {
             return OUTPUT.to_string();
         }
         let output = self.captured(|machine| machine.apart(|machine| machine.script(script)));
-        output.trim_end_matches('\n').replace(HOLE, &OUTPUT.to_string())
+        output.replace('\0', "").trim_end_matches('\n').replace(HOLE, &OUTPUT.to_string())
     }
 
     /// `<(…)`: a path whose content is what the script prints. `>(…)`: the script reads what is written there.
@@ -284,13 +365,41 @@ impl Machine<'_> {
 
     /// The value of an expression; variables it assigns are assigned.
     pub(super) fn arithmetic(&mut self, word: &Word) -> Option<i64> {
-        let expression = self.text_of(word);
+        let expression = match word.parts.as_slice() {
+            // Here a tilde is an operator.
+            [Part::Bare(text)] => text.clone(),
+            _ => self.text_of(word),
+        };
         let Outcome { value, assigned } = self.compute(&expression);
         for (name, value) in assigned {
             let text = value.map_or_else(|| PLAIN.to_string(), |value| value.to_string());
-            self.state.set_text(&name, text);
+            self.assign_to(&name, text);
         }
         value
+    }
+
+    /// Assigns to a name or an element such as `a[1]`.
+    pub(super) fn assign_to(&mut self, name: &str, text: String) {
+        match name.split_once('[') {
+            Some((name, index)) => {
+                let index = index.trim_end_matches(']').trim_matches(['"', '\'']).to_owned();
+                let key = self.element_key(name, index);
+                self.assign_element(name, &key, text, false);
+            }
+            None if matches!(self.variable(name), Value::Array(_)) => self.assign_element(name, "0", text, false),
+            None => self.assign_text(name, text),
+        }
+    }
+
+    /// Assigns to an element of an array, or appends to it.
+    pub(super) fn assign_element(&mut self, name: &str, key: &str, value: String, append: bool) {
+        let mut elements = match self.variable(name) {
+            Value::Array(elements) => elements,
+            Value::Text(text) => vec![("0".into(), text)],
+            Value::Unset => Vec::new(),
+        };
+        put_element(&mut elements, key, value, append);
+        self.assign_array(name, elements);
     }
 
     pub(super) fn compute(&mut self, expression: &str) -> Outcome {
@@ -298,8 +407,19 @@ impl Machine<'_> {
             // An index in the value is expanded, and that may run something.
             Value::Text(text) if text.contains(['$', '`']) => Some(self.expanded(&text)),
             Value::Text(text) => Some(text),
-            Value::Array(elements) => elements.first().map(|(_, text)| text.clone()),
-            Value::Unset => None,
+            Value::Array(elements) => {
+                Some(elements.into_iter().find(|(at, _)| at == "0").map(|(_, text)| text).unwrap_or_default())
+            }
+            Value::Unset => match name.split_once('[') {
+                Some((name, key)) => match self.variable(name) {
+                    Value::Array(elements) => {
+                        let key = key.trim_end_matches(']');
+                        Some(elements.into_iter().find(|(at, _)| at == key).map(|(_, text)| text).unwrap_or_default())
+                    }
+                    _ => None,
+                },
+                None => self.state.variables.contains_key(name).then(String::new),
+            },
         })
     }
 
@@ -344,7 +464,9 @@ impl Machine<'_> {
         let Some(index) = index else {
             return match value {
                 Value::Text(text) => one(text),
-                Value::Array(elements) => elements.into_iter().next().map_or(Held::Unset, |(_, text)| one(text)),
+                Value::Array(elements) => {
+                    elements.into_iter().find(|(at, _)| at == "0").map_or(Held::Unset, |(_, text)| one(text))
+                }
                 Value::Unset if known => Held::Unset,
                 Value::Unset => one(Self::from_environment(name)),
             };
@@ -353,14 +475,22 @@ impl Machine<'_> {
             Value::Array(elements) => elements,
             Value::Text(text) => vec![("0".into(), text)],
             Value::Unset if known => Vec::new(),
+            Value::Unset if !index.bare().is_some_and(|text| text == "@" || text == "*") => {
+                let _ = self.text_of(index);
+                return one(HOLE.into());
+            }
             Value::Unset => vec![("0".into(), HOLE.into())],
         };
         if index.bare().is_some_and(|text| text == "@" || text == "*") {
             return Held::List(elements.into_iter().map(|(_, text)| text).collect());
         }
         let key = self.text_of(index);
-        let key = match self.compute(&key).value {
-            Some(at) if at < 0 => elements.len().checked_sub(at.unsigned_abs() as usize).map(|at| at.to_string()),
+        let value = if self.has_names(name) { None } else { self.compute(&key).value };
+        let key = match value {
+            Some(at) if at < 0 => {
+                let last = elements.iter().filter_map(|(at, _)| at.parse::<u64>().ok()).max();
+                last.and_then(|last| (last + 1).checked_sub(at.unsigned_abs())).map(|at| at.to_string())
+            }
             Some(at) => Some(at.to_string()),
             None => None,
         }
@@ -374,13 +504,13 @@ impl Machine<'_> {
 
     fn parameter(&mut self, parameter: &Parameter) -> Held {
         if let Some(Operation::Names) = parameter.operation {
-            let mut names: Vec<_> =
-                self.state.variables.keys().filter(|name| name.starts_with(&parameter.name)).cloned().collect();
+            let set = |values: &[Value]| values.iter().any(|value| *value != Value::Unset);
+            let named = self.state.variables.iter().filter(|(name, _)| name.starts_with(&parameter.name));
+            let mut names: Vec<_> = named.filter(|(_, values)| set(values)).map(|(name, _)| name.clone()).collect();
             names.sort();
             return Held::List(names);
         }
-        let mut held = if parameter.indirect && parameter.index.as_ref().is_some_and(|index| index.bare() == Some("@"))
-        {
+        let held = if parameter.indirect && parameter.index.as_ref().is_some_and(|index| index.bare() == Some("@")) {
             // `${!a[@]}`: the keys.
             return Held::List(match self.variable(&parameter.name) {
                 Value::Array(elements) => elements.into_iter().map(|(key, _)| key).collect(),
@@ -407,18 +537,8 @@ impl Machine<'_> {
                 Held::Unset => "0".into(),
                 Held::List(values) => values.len().to_string(),
                 Held::Text(text) if text::is_literal(text) => text.chars().count().to_string(),
-                Held::Text(_) => PLAIN.into(),
+                Held::Text(_) | Held::Instead(_) => PLAIN.into(),
             });
-        }
-        // `$*` in one piece is joined where the list cannot stay one; lists only matter in front of `@`.
-        if parameter.name == "*" || parameter.index.as_ref().is_some_and(|index| index.bare() == Some("*")) {
-            if let Held::List(values) = &held {
-                let separator = match self.variable("IFS") {
-                    Value::Text(ifs) => ifs.chars().next().map(String::from).unwrap_or_default(),
-                    _ => " ".into(),
-                };
-                held = Held::Text(values.join(&separator));
-            }
         }
         match &parameter.operation {
             None => held,
@@ -426,25 +546,49 @@ impl Machine<'_> {
         }
     }
 
+    /// `$*` in one piece.
+    fn joined(&mut self, values: &[String]) -> String {
+        let separator = match self.variable("IFS") {
+            Value::Text(ifs) => ifs.chars().next().map(String::from).unwrap_or_default(),
+            _ => " ".into(),
+        };
+        values.join(&separator)
+    }
+
     fn operate(&mut self, parameter: &Parameter, held: Held, operation: &Operation) -> Held {
         let empty = match &held {
             Held::Unset => true,
             Held::Text(text) => text.is_empty(),
             Held::List(values) => values.iter().all(String::is_empty),
+            Held::Instead(_) => false,
+        };
+        let unset = match &held {
+            Held::Unset => true,
+            Held::Text(_) | Held::Instead(_) => false,
+            Held::List(values) => values.is_empty(),
         };
         // A variable of the environment may be set or not.
         let uncertain = matches!(&held, Held::Text(text) if text.chars().all(text::is_hole) && !text.is_empty())
             && !self.state.variables.contains_key(&parameter.name);
         match operation {
-            Operation::Default(word) | Operation::Assign(word) => {
+            Operation::Default { word, empty: counts } | Operation::Assign { word, empty: counts } => {
                 let mut instead = |machine: &mut Self| {
+                    if matches!(operation, Operation::Default { .. }) && has_parts(word) {
+                        return Held::Instead(word.clone());
+                    }
                     let value = machine.text_of(word);
-                    if matches!(operation, Operation::Assign(_)) && parameter.index.is_none() {
-                        machine.state.set_text(&parameter.name, value.clone());
+                    if matches!(operation, Operation::Assign { .. }) {
+                        match &parameter.index {
+                            None => machine.assign_text(&parameter.name, value.clone()),
+                            Some(index) => {
+                                let key = machine.text_of(index);
+                                machine.assign_to(&format!("{}[{key}]", parameter.name), value.clone());
+                            }
+                        }
                     }
                     Held::Text(value)
                 };
-                if empty {
+                if unset || empty && *counts {
                     instead(self)
                 } else if uncertain {
                     // Both are looked at: the choice is held like that of a variable with two values.
@@ -462,7 +606,7 @@ impl Machine<'_> {
                         Value::Text(text) => text,
                         _ => HOLE.into(),
                     };
-                    if matches!(operation, Operation::Assign(_)) {
+                    if matches!(operation, Operation::Assign { .. }) {
                         self.state.set_text(&parameter.name, chosen.clone());
                     }
                     self.state.variables.remove(&key);
@@ -475,9 +619,13 @@ impl Machine<'_> {
                 let _ = self.text_of(word);
                 held
             }
-            Operation::Alternative(word) => {
-                if empty {
+            Operation::Alternative { word, empty: counts } => {
+                if unset {
                     Held::Unset
+                } else if empty && *counts {
+                    Held::Text(String::new())
+                } else if has_parts(word) {
+                    Held::Instead(word.clone())
                 } else {
                     Held::Text(self.text_of(word))
                 }
@@ -488,15 +636,15 @@ impl Machine<'_> {
                 ('L', held) => each(held, |text| text.to_lowercase()),
                 ('u', held) => each(held, |text| first(text, true)),
                 ('E', held) => each(held, escapes::ansi_c),
+                ('Q', held) => each(held, escapes::quoted),
                 ('P', Held::Text(text)) => Held::Text(self.expanded(&text)),
                 ('P' | 'A', _) => Held::Text(HOLE.into()),
                 (_, held) => held,
             },
-            Operation::Case { upper, all } => each(held, |text| match (all, upper) {
-                (true, true) => text.to_uppercase(),
-                (true, false) => text.to_lowercase(),
-                (false, upper) => first(text, *upper),
-            }),
+            Operation::Case { to, all, pattern } => {
+                let pattern = self.pattern_of(pattern);
+                each(held, |text| letters(text, *to, *all, &pattern))
+            }
             Operation::DropPrefix { pattern, longest } => {
                 let pattern = self.pattern_of(pattern);
                 each(held, |text| drop_prefix(text, &pattern, *longest))
@@ -505,21 +653,72 @@ impl Machine<'_> {
                 let pattern = self.pattern_of(pattern);
                 each(held, |text| drop_suffix(text, &pattern, *longest))
             }
+            Operation::Replace { .. } if unset => held,
             Operation::Replace { pattern, with, all, anchor } => {
                 let pattern = self.pattern_of(pattern);
-                let with = self.text_of(with);
+                let with = self.replacement(with);
                 each(held, |text| replace(text, &pattern, &with, *all, *anchor))
             }
             Operation::Substring(offset, length) => {
                 let offset = self.arithmetic(offset);
                 let length = length.as_ref().map(|length| self.arithmetic(length));
+                let sparse = match self.variable(&parameter.name) {
+                    Value::Array(elements) if parameter.index.is_some() => Some(elements),
+                    _ => None,
+                };
                 match held {
-                    Held::List(values) => Held::List(slice(&values, offset, length, parameter.name == "@")),
-                    Held::Unset => Held::Unset,
+                    // Elements are counted by their indices.
+                    Held::List(_) if let (Some(elements), Some(offset)) = (&sparse, offset) => {
+                        let last = elements.iter().filter_map(|(at, _)| at.parse::<i64>().ok()).max().unwrap_or(-1);
+                        let from = if offset < 0 { last + 1 + offset } else { offset };
+                        let most = match length {
+                            Some(Some(length)) => usize::try_from(length).unwrap_or(0),
+                            Some(None) => return Held::Text(HOLE.into()),
+                            None => usize::MAX,
+                        };
+                        let later = |at: &str| at.parse::<i64>().is_ok_and(|at| at >= from);
+                        let values = elements.iter().filter(|(at, _)| from >= 0 && later(at)).take(most);
+                        Held::List(values.map(|(_, text)| text.clone()).collect())
+                    }
+                    Held::List(mut values) => {
+                        // The positional parameters begin with `$0`, if they are counted from there.
+                        let positional = parameter.name == "@" || parameter.name == "*";
+                        if positional && offset.is_none_or(|offset| offset <= 0) {
+                            let Held::Text(zero) = self.value("0", None) else { return Held::List(values) };
+                            values.insert(0, zero);
+                            Held::List(slice(&values, offset, length, false))
+                        } else {
+                            Held::List(slice(&values, offset, length, positional))
+                        }
+                    }
+                    Held::Unset | Held::Instead(_) => Held::Unset,
                     Held::Text(text) => Held::Text(substring(&text, offset, length)),
                 }
             }
         }
+    }
+
+    /// The new text of a replacement, with living `&` where they are not quoted.
+    fn replacement(&mut self, word: &Word) -> String {
+        let mut out = String::new();
+        for part in &word.parts {
+            let text = self.text_of(&Word { parts: vec![part.clone()] });
+            match part {
+                Part::Bare(_) | Part::Parameter(_) | Part::Command(_) => {
+                    // A backslash in the value of a variable quotes as well.
+                    let mut chars = text.chars().peekable();
+                    while let Some(c) = chars.next() {
+                        match c {
+                            '\\' if chars.peek() == Some(&'&') => out.extend(chars.next()),
+                            '&' => out.push(MATCH),
+                            c => out.push(c),
+                        }
+                    }
+                }
+                _ => out.push_str(&text),
+            }
+        }
+        out
     }
 
     /// What a text becomes where it is expanded once more.
@@ -534,9 +733,21 @@ impl Machine<'_> {
     }
 
     pub(super) fn assign_text(&mut self, name: &str, text: impl Into<String>) {
-        let text = text.into();
+        let mut text = text.into();
         self.charge(text.len());
-        self.state.set_text(name, text);
+        let name = self.references.get(name).cloned().unwrap_or_else(|| name.to_owned());
+        if name.contains('[') && !self.references.is_empty() {
+            return self.assign_to(&name, text);
+        }
+        for flag in self.attributes.get(&name).cloned().unwrap_or_default().chars() {
+            text = match flag {
+                'l' => text.to_lowercase(),
+                'u' => text.to_uppercase(),
+                'i' => self.compute(&text).value.map_or_else(|| PLAIN.to_string(), |value| value.to_string()),
+                _ => text,
+            };
+        }
+        self.state.set_text(&name, text);
     }
 
     pub(super) fn assign_array(&mut self, name: &str, elements: Vec<(String, String)>) {
@@ -557,10 +768,59 @@ pub fn looks_secret(name: &str) -> bool {
 
 fn each(held: Held, change: impl Fn(&str) -> String) -> Held {
     match held {
-        Held::Unset => Held::Unset,
+        Held::Unset | Held::Instead(_) => held,
         Held::Text(text) => Held::Text(change(&text)),
         Held::List(values) => Held::List(values.iter().map(|text| change(text)).collect()),
     }
+}
+
+/// Whether a parameter is the list `$@` or `${a[@]}`, with `@` or `*` as `sign`.
+fn is_list(parameter: &Parameter, sign: &str) -> bool {
+    parameter.name == sign || parameter.index.as_ref().is_some_and(|index| index.bare() == Some(sign))
+}
+
+/// Whether a word is more than bare text.
+fn has_parts(word: &Word) -> bool {
+    word.parts.iter().any(|part| !matches!(part, Part::Bare(_)))
+}
+
+/// Puts an element in its place: numbers in their order, names behind them.
+pub(super) fn put_element(elements: &mut Vec<(String, String)>, key: &str, value: String, append: bool) {
+    match elements.iter_mut().find(|(at, _)| at == key) {
+        Some((_, text)) if append => text.push_str(&value),
+        Some((_, text)) => *text = value,
+        None => {
+            let number = key.parse::<u64>().ok();
+            let later = |(at, _): &(String, String)| match (number, at.parse::<u64>().ok()) {
+                (Some(number), Some(at)) => at > number,
+                (Some(_), None) => true,
+                (None, _) => false,
+            };
+            // Most often it goes to the end.
+            let place = match elements.last() {
+                Some(last) if later(last) => elements.iter().position(later).unwrap_or(elements.len()),
+                _ => elements.len(),
+            };
+            elements.insert(place, (key.to_owned(), value));
+        }
+    }
+}
+
+fn letters(text: &str, to: Letters, all: bool, pattern: &str) -> String {
+    let mut changed = String::with_capacity(text.len());
+    for (index, c) in text.chars().enumerate() {
+        if index > 0 && !all || !pattern.is_empty() && !text::matches(pattern, c.encode_utf8(&mut [0; 4])) {
+            changed.push(c);
+            continue;
+        }
+        match to {
+            Letters::Upper => changed.extend(c.to_uppercase()),
+            Letters::Lower => changed.extend(c.to_lowercase()),
+            Letters::Other if c.is_uppercase() => changed.extend(c.to_lowercase()),
+            Letters::Other => changed.extend(c.to_uppercase()),
+        }
+    }
+    changed
 }
 
 fn first(text: &str, upper: bool) -> String {
@@ -600,6 +860,7 @@ fn drop_suffix(text: &str, pattern: &str, longest: bool) -> String {
 
 fn replace(text: &str, pattern: &str, with: &str, all: bool, anchor: Option<Anchor>) -> String {
     if pattern.is_empty() {
+        let with = with.replace(MATCH, "");
         return match anchor {
             Some(Anchor::Start) => format!("{with}{text}"),
             Some(Anchor::End) => format!("{text}{with}"),
@@ -609,18 +870,28 @@ fn replace(text: &str, pattern: &str, with: &str, all: bool, anchor: Option<Anch
     if text::is_unknown(pattern) || (!text::is_literal(pattern) && text.len() > 256) {
         return format!("{HOLE}");
     }
+    if text.is_empty() {
+        return if text::matches(pattern, "") { with.replace(MATCH, "") } else { String::new() };
+    }
     match anchor {
         Some(Anchor::Start) => {
             let end = borders(text).rev().find(|at| text::matches(pattern, &text[..*at]));
-            return end.map_or_else(|| text.to_owned(), |end| format!("{with}{}", &text[end..]));
+            return end.map_or_else(
+                || text.to_owned(),
+                |end| format!("{}{}", with.replace(MATCH, &text[..end]), &text[end..]),
+            );
         }
         Some(Anchor::End) => {
             let begin = borders(text).find(|at| text::matches(pattern, &text[*at..]));
-            return begin.map_or_else(|| text.to_owned(), |begin| format!("{}{with}", &text[..begin]));
+            return begin.map_or_else(
+                || text.to_owned(),
+                |begin| format!("{}{}", &text[..begin], with.replace(MATCH, &text[begin..])),
+            );
         }
         None => {}
     }
     if text::is_literal(pattern) {
+        let with = &with.replace(MATCH, pattern);
         return if all { text.replace(pattern, with) } else { text.replacen(pattern, with, 1) };
     }
     let mut out = String::new();
@@ -629,7 +900,7 @@ fn replace(text: &str, pattern: &str, with: &str, all: bool, anchor: Option<Anch
         let found = borders(text).rev().filter(|end| *end > at).find(|end| text::matches(pattern, &text[at..*end]));
         match found {
             Some(end) => {
-                out.push_str(with);
+                out.push_str(&with.replace(MATCH, &text[at..end]));
                 at = end;
                 if !all {
                     break;
@@ -648,7 +919,14 @@ fn replace(text: &str, pattern: &str, with: &str, all: bool, anchor: Option<Anch
 
 fn range(size: usize, offset: Option<i64>, length: Option<Option<i64>>) -> Option<std::ops::Range<usize>> {
     let offset = offset?;
-    let begin = if offset < 0 { size.checked_sub(offset.unsigned_abs() as usize)? } else { offset as usize };
+    let begin = if offset < 0 {
+        match size.checked_sub(offset.unsigned_abs() as usize) {
+            Some(begin) => begin,
+            None => return Some(0..0),
+        }
+    } else {
+        offset as usize
+    };
     let begin = begin.min(size);
     let end = match length {
         None => size,
@@ -803,8 +1081,11 @@ fn sequence(tokens: &[Token<'_>]) -> Option<Vec<String>> {
         (Some(a), Some(b)) => (i64::from(u32::from(a)), i64::from(u32::from(b)), true),
         _ => (first.parse::<i64>().ok()?, last.parse::<i64>().ok()?, false),
     };
-    let width =
-        if !letters && (first.starts_with('0') || last.starts_with('0')) { first.len().max(last.len()) } else { 0 };
+    let padded = |text: &str| {
+        let digits = text.trim_start_matches(['-', '+']);
+        digits.len() > 1 && digits.starts_with('0')
+    };
+    let width = if !letters && (padded(first) || padded(last)) { first.len().max(last.len()) } else { 0 };
     let show = |value: i64| {
         if letters {
             u32::try_from(value).ok().and_then(char::from_u32).map(String::from).unwrap_or_default()

@@ -122,6 +122,8 @@ pub(crate) struct Machine<'w> {
     descriptors: HashMap<u32, Rc<RefCell<Feed>>>,
     /// Variables that stand for others.
     references: HashMap<String, String>,
+    /// What variables do to the values they get, as letters of `declare`.
+    attributes: HashMap<String, String>,
     /// The simple commands that would run, if somebody wants to know.
     pub(crate) commands: Option<Vec<String>>,
     /// What `IFS` holds as long as nobody changes it.
@@ -166,6 +168,7 @@ impl<'w> Machine<'w> {
             traps: Vec::new(),
             descriptors: HashMap::new(),
             references: HashMap::new(),
+            attributes: HashMap::new(),
             commands: None,
             usual_separators: Rc::new(Vec::new()),
             shows_remote: false,
@@ -279,7 +282,12 @@ impl<'w> Machine<'w> {
                 self.script(&script);
                 self.calls -= 1;
             }
-            Err(error) => self.cannot_tell(program, &source, &format!("cannot be read as a shell script ({error})")),
+            Err(error) => {
+                self.calls += 1;
+                self.script(&shell::readable_lines(&source));
+                self.calls -= 1;
+                self.cannot_tell(program, &source, &format!("cannot be read as a shell script ({error})"));
+            }
         }
     }
 
@@ -465,7 +473,11 @@ pub(crate) fn read(source: &str, world: &World, with_commands: bool) -> Reading 
             machine.script(&script);
             machine.exit_traps();
         }
-        Err(error) => machine.cannot_tell("shell", &source, &format!("cannot be read as a shell script: {error}")),
+        Err(error) => {
+            machine.script(&shell::readable_lines(&source));
+            machine.exit_traps();
+            machine.cannot_tell("shell", &source, &format!("cannot be read as a shell script: {error}"));
+        }
     }
     Reading {
         findings: machine.findings,

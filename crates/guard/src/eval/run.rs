@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::call::Call;
 use super::state::{FileFact, Key, Slot, Value};
-use super::{Feed, Frame, Machine};
+use super::{Feed, Frame, Machine, expand};
 use crate::finding::{Effect, Finding, TargetClass, Verdict};
 use crate::programs;
 use crate::shell::syntax::{
@@ -17,6 +17,9 @@ const MOST_UNROLLED: usize = 16;
 
 /// How many words may go through more than a few wrappers.
 const MOST_WORDS: usize = 2_000;
+/// How many commands joined by `&&` are told apart in whether they ran.
+const MOST_BRANCHES_OF_A_CHAIN: usize = 8;
+
 /// How many simple commands of one line are held against rules.
 const MOST_COMMANDS: usize = 400;
 
@@ -43,11 +46,34 @@ impl Machine<'_> {
 
     fn and_or(&mut self, item: &Item) {
         self.pipeline(&item.first);
+        // Behind `&&` the rest of the chain may not run: what it changes is changed perhaps.
+        let mut marks = Vec::new();
         for (join, pipeline) in &item.rest {
             match (join, self.status) {
-                (Join::And, _) | (Join::Or, Some(false)) => self.pipeline(pipeline),
-                (Join::Or, _) => self.branches(1, true, |machine, _| machine.pipeline(pipeline)),
+                (Join::And, status) => {
+                    if status != Some(true) && marks.len() < MOST_BRANCHES_OF_A_CHAIN {
+                        marks.push(self.state.mark());
+                    }
+                    self.pipeline(pipeline);
+                }
+                (Join::Or, status) => {
+                    self.close(&mut marks);
+                    if status == Some(false) {
+                        self.pipeline(pipeline);
+                    } else {
+                        self.branches(1, true, |machine, _| machine.pipeline(pipeline));
+                    }
+                }
             }
+        }
+        self.close(&mut marks);
+    }
+
+    /// Joins what was changed since the marks with what was before.
+    fn close(&mut self, marks: &mut Vec<usize>) {
+        while let Some(mark) = marks.pop() {
+            let changed = self.state.take_back(mark);
+            self.state.join(vec![changed], true);
         }
     }
 
@@ -92,7 +118,13 @@ impl Machine<'_> {
                 if !self.pay() {
                     return;
                 }
-                self.redirected(redirects, "shell", |machine| machine.compound(compound));
+                if redirects.is_empty() {
+                    self.compound(compound);
+                } else {
+                    self.each_choice(|machine| {
+                        machine.redirected(redirects, "shell", |machine| machine.compound(compound));
+                    });
+                }
             }
         }
     }
@@ -130,35 +162,54 @@ impl Machine<'_> {
                 self.status = None;
             }
             Compound::ArithmeticFor { parts: [first, condition, step], body } => {
-                let _ = self.arithmetic(first);
+                self.each_choice(|machine| {
+                    let _ = machine.arithmetic(first);
+                });
                 if condition.parts.is_empty() && spawns_without_end(body) {
                     self.without_end();
                 }
                 for _ in 0..MOST_UNROLLED {
-                    if !condition.parts.is_empty() && self.arithmetic(condition) == Some(0) || !self.pay() {
+                    let mut over = !condition.parts.is_empty();
+                    if over {
+                        self.each_choice(|machine| over &= machine.arithmetic(condition) == Some(0));
+                    }
+                    if over || !self.pay() {
                         return;
                     }
                     self.script(body);
-                    let _ = self.arithmetic(step);
+                    self.each_choice(|machine| {
+                        let _ = machine.arithmetic(step);
+                    });
                 }
-                self.repeat(body);
+                self.repeat(|machine| {
+                    machine.script(body);
+                    machine.each_choice(|machine| {
+                        let _ = machine.arithmetic(step);
+                    });
+                });
                 self.status = None;
             }
             Compound::Case { subject, arms } => {
-                let _ = self.text_of(subject);
+                self.each_choice(|machine| drop(machine.text_of(subject)));
                 self.branches(arms.len(), true, |machine, index| {
                     for pattern in &arms[index].0 {
-                        let _ = machine.text_of(pattern);
+                        machine.each_choice(|machine| drop(machine.text_of(pattern)));
                     }
                     machine.script(&arms[index].1);
                 });
                 self.status = None;
             }
-            Compound::Arithmetic(word) => self.status = self.arithmetic(word).map(|value| value != 0),
+            Compound::Arithmetic(word) => {
+                let mut statuses = Vec::new();
+                self.each_choice(|machine| statuses.push(machine.arithmetic(word).map(|value| value != 0)));
+                self.status = statuses.first().copied().flatten().filter(|_| statuses.windows(2).all(|w| w[0] == w[1]));
+            }
             Compound::Test(words) => {
-                for word in words {
-                    let _ = self.text_of(word);
-                }
+                self.each_choice(|machine| {
+                    for word in words {
+                        let _ = machine.text_of(word);
+                    }
+                });
                 self.status = None;
             }
             Compound::Coprocess(command) => self.fork(|machine| machine.apart(|machine| machine.command(command))),
@@ -186,7 +237,7 @@ impl Machine<'_> {
             values.push(Value::Text(HOLE.into()));
         }
         self.state.set(Key::Variable(name.into()), Slot::Variable(Some(Rc::new(values))));
-        self.repeat(body);
+        self.repeat(|machine| machine.script(body));
     }
 
     fn while_loop(&mut self, until: bool, condition: &Script, body: &Script) {
@@ -206,16 +257,16 @@ impl Machine<'_> {
                 None => break,
             }
         }
-        self.repeat(body);
+        self.repeat(|machine| machine.script(body));
         self.status = None;
     }
 
     /// Runs a body any number of times: until it changes nothing more, or with holes for what keeps changing.
-    fn repeat(&mut self, body: &Script) {
+    fn repeat(&mut self, mut body: impl FnMut(&mut Self)) {
         let mut moving = Vec::new();
         for _ in 0..2 {
             let mark = self.state.mark();
-            self.script(body);
+            body(self);
             let changed = self.state.take_back(mark);
             moving =
                 changed.iter().filter(|(key, _)| matches!(key, Key::Variable(_))).map(|(key, _)| key.clone()).collect();
@@ -234,7 +285,7 @@ impl Machine<'_> {
             self.state.join(vec![vec![(key.clone(), hole)]], true);
         }
         let mark = self.state.mark();
-        self.script(body);
+        body(self);
         let changed = self.state.take_back(mark);
         self.state.join(vec![changed], true);
     }
@@ -320,6 +371,7 @@ impl Machine<'_> {
                     if program == "local" || (program != "export" && program != "readonly") {
                         self.make_local(&assignment.name);
                     }
+                    self.declare_letters(&assignment.name, &arguments[1..]);
                     self.assign(assignment, exported);
                     self.attribute(&assignment.name, &arguments);
                 }
@@ -357,13 +409,26 @@ impl Machine<'_> {
     fn attribute(&mut self, name: &str, arguments: &[String]) {
         for flag in arguments.iter().filter_map(|argument| argument.strip_prefix('-')).flat_map(str::chars) {
             let Value::Text(text) = self.variable(name) else { continue };
-            match flag {
-                'l' => self.assign_text(name, text.to_lowercase()),
-                'u' => self.assign_text(name, text.to_uppercase()),
-                'n' => {
-                    self.references.insert(name.to_owned(), text);
+            if flag == 'n' {
+                self.references.insert(name.to_owned(), text);
+            }
+        }
+    }
+
+    /// `declare -i`, `-l`, `-u`: what the variable will do to its values.
+    pub(super) fn declare_letters(&mut self, name: &str, arguments: &[String]) {
+        for argument in arguments {
+            let letters = argument.trim_start_matches(['-', '+']);
+            if letters.len() == argument.len() || !text::is_literal(argument) {
+                continue;
+            }
+            for letter in letters.chars().filter(|letter| matches!(letter, 'A' | 'i' | 'l' | 'u')) {
+                let known = self.attributes.entry(name.to_owned()).or_default();
+                // Small and capital letters exclude one another.
+                known.retain(|c| c != letter && !(matches!(c, 'l' | 'u') && matches!(letter, 'l' | 'u')));
+                if argument.starts_with('-') {
+                    known.push(letter);
                 }
-                _ => {}
             }
         }
     }
@@ -380,31 +445,22 @@ impl Machine<'_> {
         let name = assignment.name.as_str();
         match &assignment.value {
             AssignedValue::Scalar(word) => {
-                let mut value = self.text_of(word);
+                let mut value = self.assigned_text(word);
                 if let Some(index) = &assignment.index {
                     let key = self.text_of(index);
-                    let key = self.compute(&key).value.map_or(key, |at| at.to_string());
-                    let mut elements = match self.variable(name) {
-                        Value::Array(elements) => elements,
-                        Value::Text(text) => vec![("0".into(), text)],
-                        Value::Unset => Vec::new(),
-                    };
-                    match elements.iter_mut().find(|(at, _)| *at == key) {
-                        Some((_, text)) if assignment.append => text.push_str(&value),
-                        Some((_, text)) => *text = value,
-                        None => elements.push((key, value)),
-                    }
-                    return self.assign_array(name, elements);
+                    let key = self.element_key(name, key);
+                    return self.assign_element(name, &key, value, assignment.append);
+                }
+                if !assignment.append && matches!(self.variable(name), Value::Array(_)) {
+                    return self.assign_element(name, "0", value, false);
                 }
                 if assignment.append {
                     match self.variable(name) {
-                        Value::Text(text) => value = text + &value,
-                        Value::Array(mut elements) => {
-                            if let Some((_, text)) = elements.first_mut() {
-                                text.push_str(&value);
-                            }
-                            return self.assign_array(name, elements);
+                        Value::Text(text) if self.attributes.get(name).is_some_and(|known| known.contains('i')) => {
+                            value = format!("({text})+({value})");
                         }
+                        Value::Text(text) => value = text + &value,
+                        Value::Array(_) => return self.assign_element(name, "0", value, true),
                         Value::Unset => {}
                     }
                 }
@@ -420,14 +476,19 @@ impl Machine<'_> {
                     Value::Text(text) if assignment.append => vec![("0".into(), text)],
                     _ => Vec::new(),
                 };
+                let mut next =
+                    elements.iter().filter_map(|(at, _)| at.parse::<u64>().ok()).max().map_or(0, |at| at + 1);
                 for (index, word) in words {
                     if let Some(index) = index {
                         let key = self.text_of(index);
+                        let key = self.element_key(name, key);
                         let value = self.text_of(word);
-                        elements.push((key, value));
+                        next = key.parse().map_or(next, |at: u64| at.saturating_add(1));
+                        expand::put_element(&mut elements, &key, value, false);
                     } else {
                         for value in self.arguments(std::slice::from_ref(word)) {
-                            elements.push((elements.len().to_string(), value));
+                            expand::put_element(&mut elements, &next.to_string(), value, false);
+                            next += 1;
                         }
                     }
                 }

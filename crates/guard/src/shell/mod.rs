@@ -4,7 +4,7 @@ mod parser;
 pub(crate) mod syntax;
 mod words;
 
-pub(crate) use parser::{SyntaxError, here_text, is_name, parse};
+pub(crate) use parser::{SyntaxError, here_text, is_name, parse, readable_lines};
 
 /// Cuts a text into words at blanks, minding quotes and backslashes: what `xargs` and `env -S` do.
 pub(crate) fn split(text: &str) -> Vec<String> {

@@ -33,6 +33,26 @@ pub fn parse(source: &str) -> Result<Script, SyntaxError> {
     parse_at(source, 0, &Rc::new(Cell::new(4 * source.len() + 4_096)))
 }
 
+/// The lines in front of a text that is no script: bash runs them before it comes to what it cannot read.
+pub fn readable_lines(source: &str) -> Script {
+    let mut parser = Parser::new(source, 0, Rc::new(Cell::new(4 * source.len() + 4_096)));
+    let mut readable = Script::default();
+    loop {
+        parser.newlines();
+        let mut line = Vec::new();
+        loop {
+            let Ok(Some(item)) = parser.next_item() else { return readable };
+            line.push(item);
+            if parser.peek() == Some(b'\n') {
+                break;
+            }
+        }
+        // The newline fills the here-documents of the line.
+        parser.newlines();
+        readable.items.append(&mut line);
+    }
+}
+
 pub(super) fn parse_at(source: &str, depth: usize, work: &Rc<Cell<usize>>) -> Result<Script, SyntaxError> {
     let mut parser = Parser::new(source, depth, Rc::clone(work));
     let script = parser.list()?;
@@ -211,23 +231,33 @@ impl<'s> Parser<'s> {
         let mut items = Vec::new();
         loop {
             self.newlines();
-            if self.at_list_end() {
-                return Ok(Script { items });
+            match self.next_item()? {
+                Some(item) => items.push(item),
+                None => return Ok(Script { items }),
             }
-            let mut item = self.item()?;
-            self.blanks();
-            match self.peek() {
-                Some(b';') if !matches!(self.peek_at(1), Some(b';' | b'&')) => self.at += 1,
-                Some(b'&') => {
-                    self.at += 1;
-                    item.background = true;
-                }
-                Some(b'\n') | None => {}
-                _ if self.at_list_end() => {}
-                _ => return Err(self.wrong("unexpected")),
-            }
-            items.push(item);
         }
+    }
+
+    /// The next command with what ends it, unless the list ends here.
+    fn next_item(&mut self) -> Read<Option<Item>> {
+        self.blanks();
+        if self.at_list_end() {
+            return Ok(None);
+        }
+        let mut item = self.item()?;
+        self.blanks();
+        match self.peek() {
+            Some(b';') if !matches!(self.peek_at(1), Some(b';' | b'&')) => self.at += 1,
+            Some(b'&') => {
+                self.at += 1;
+                item.background = true;
+            }
+            Some(b'\n') | None => {}
+            _ if self.at_list_end() => {}
+            _ => return Err(self.wrong("unexpected")),
+        }
+        self.blanks();
+        Ok(Some(item))
     }
 
     /// A list that must hold something.
@@ -301,6 +331,7 @@ impl<'s> Parser<'s> {
                 None => Some(self.subshell()?),
             },
             Some(b'(') => Some(self.subshell()?),
+            Some(b'i' | b']') if self.reserved("in") || self.reserved("]]") => return Err(self.wrong("unexpected")),
             Some(b'{' | b'i' | b'w' | b'u' | b'f' | b's' | b'c' | b'[') => self.keyword()?,
             _ => None,
         };

@@ -189,14 +189,14 @@ pub(crate) struct Parameter {
 /// What `${name…}` does with a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Operation {
-    /// `:-`, `-`: this instead, if it has no value.
-    Default(Word),
+    /// `:-`, `-`: this instead, if it has no value; with a colon (`empty`) also if the value is empty.
+    Default { word: Word, empty: bool },
     /// `:=`, `=`: the same, and it is assigned.
-    Assign(Word),
+    Assign { word: Word, empty: bool },
     /// `:?`, `?`: an error if it has no value.
     Demand(Word),
     /// `:+`, `+`: this instead, if it has a value.
-    Alternative(Word),
+    Alternative { word: Word, empty: bool },
     /// `#`, `##`
     DropPrefix { pattern: Word, longest: bool },
     /// `%`, `%%`
@@ -205,12 +205,23 @@ pub(crate) enum Operation {
     Substring(Word, Option<Word>),
     /// `/`, `//`, `/#`, `/%`
     Replace { pattern: Word, with: Word, all: bool, anchor: Option<Anchor> },
-    /// `^`, `^^`, `,`, `,,`
-    Case { upper: bool, all: bool },
+    /// `^`, `^^`, `,`, `,,`, `~`, `~~`: the letters that match the pattern, or all.
+    Case { to: Letters, all: bool, pattern: Word },
     /// `@Q`, `@E`, `@U` and so on.
     Transform(char),
     /// `${!prefix@}`
     Names,
+}
+
+/// What a letter becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Letters {
+    /// `^`
+    Upper,
+    /// `,`
+    Lower,
+    /// `~`
+    Other,
 }
 
 /// Where a replacement must match.

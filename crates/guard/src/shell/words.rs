@@ -1,7 +1,7 @@
 //! Words: quotes, escapes, and everything that begins with a dollar or a backtick.
 
 use super::parser::{Parser, Read, is_meta, parse_at};
-use super::syntax::{Anchor, Operation, Parameter, Part, Word};
+use super::syntax::{Anchor, Letters, Operation, Parameter, Part, Word};
 
 /// Pieces under construction; neighbouring bare text becomes one piece.
 #[derive(Default)]
@@ -194,7 +194,11 @@ impl Parser<'_> {
             if ends.contains(&byte) {
                 return Ok(pieces.word());
             }
-            self.special(&mut pieces)?;
+            match byte {
+                b'\\' if in_quotes => self.escape_in_quotes(&mut pieces, b"$`\"\\}"),
+                b'$' => self.dollar(&mut pieces, in_quotes)?,
+                _ => self.special(&mut pieces)?,
+            }
             run = self.at;
         }
     }
@@ -333,7 +337,9 @@ impl Parser<'_> {
             || self.peek() == Some(b'!') && self.peek_at(1).is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
         self.at += usize::from(indirect);
         let length = self.peek() == Some(b'#')
-            && self.peek_at(1).is_some_and(|b| b.is_ascii_alphanumeric() || b"_@*?$!-#".contains(&b));
+            && self.peek_at(1).is_some_and(|b| {
+                b.is_ascii_alphanumeric() || b == b'_' || (b"@*?$!-#".contains(&b) && self.peek_at(2) == Some(b'}'))
+            });
         self.at += usize::from(length);
         let mut name = self.name();
         if name.is_empty() {
@@ -363,10 +369,10 @@ impl Parser<'_> {
                 self.at += 1 + usize::from(colon);
                 let word = self.before(b"}", in_quotes)?;
                 match byte {
-                    b'-' => Operation::Default(word),
-                    b'=' => Operation::Assign(word),
+                    b'-' => Operation::Default { word, empty: colon },
+                    b'=' => Operation::Assign { word, empty: colon },
                     b'?' => Operation::Demand(word),
-                    _ => Operation::Alternative(word),
+                    _ => Operation::Alternative { word, empty: colon },
                 }
             }
             _ if colon => {
@@ -399,12 +405,17 @@ impl Parser<'_> {
                 let with = if self.eat("/") { self.before(b"}", false)? } else { Word::default() };
                 Operation::Replace { pattern, with, all, anchor }
             }
-            Some(byte @ (b'^' | b',')) => {
+            Some(byte @ (b'^' | b',' | b'~')) => {
                 self.at += 1;
                 let all = self.peek() == Some(byte);
                 self.at += usize::from(all);
-                let _ = self.before(b"}", false)?;
-                Operation::Case { upper: byte == b'^', all }
+                let pattern = self.before(b"}", false)?;
+                let to = match byte {
+                    b'^' => Letters::Upper,
+                    b',' => Letters::Lower,
+                    _ => Letters::Other,
+                };
+                Operation::Case { to, all, pattern }
             }
             Some(b'@' | b'*') if indirect => {
                 self.at += 1;
@@ -430,7 +441,10 @@ impl Parser<'_> {
                     // An escape may end in the middle of a character; the borders are then moved apart.
                     let text = self.source.get(begin..self.at).unwrap_or_default();
                     self.at += 1;
-                    return Ok(crate::escapes::ansi_c(text));
+                    let mut text = crate::escapes::ansi_c(text);
+                    // The shell's own strings end at a zero byte.
+                    text.truncate(text.find('\0').unwrap_or(text.len()));
+                    return Ok(text);
                 }
                 Some(_) => self.at += 1,
             }

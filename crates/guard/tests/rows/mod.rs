@@ -1,6 +1,8 @@
 //! The judged commands: our own, one file a family in `tests/corpus/`, and those of `cases/approval.jsonl`.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub mod random;
+
 use std::path::{Path, PathBuf};
 
 use hermes_guard::{Verdict, World};

@@ -1,0 +1,25 @@
+//! Numbers that look random and are the same every time.
+
+/// A xorshift generator.
+#[derive(Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Another seed, other numbers.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// One of `0..end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from((self.0 >> 16) % end.max(1) as u64).unwrap_or_default()
+    }
+
+    /// One of `choices`.
+    pub fn of<'c, T: ?Sized>(&mut self, choices: &[&'c T]) -> &'c T {
+        choices[self.below(choices.len())]
+    }
+}
