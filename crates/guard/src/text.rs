@@ -5,6 +5,8 @@
 //! a text can be read as a script again without losing what is unknown in it. [`clean`] keeps these characters out of
 //! what comes from outside.
 
+use std::str::Chars;
+
 /// Text of any length that nobody knows; one argument.
 pub const HOLE: char = '\u{F0000}';
 /// The same, outside of quotes: any number of arguments.
@@ -111,54 +113,67 @@ pub fn live(text: &str) -> String {
 /// Whether `name` matches a pattern with living globs and holes, either of which may stand for any text. Linear but for
 /// one step back to the last star.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let (mut p, mut n) = (0, 0);
-    let mut back: Option<(usize, usize)> = None;
+    fits(pattern, name, |a, b| a == b)
+}
+
+/// The same without regard to the case of letters.
+pub fn matches_folded(pattern: &str, name: &str) -> bool {
+    fits(pattern, name, |a, b| a.eq_ignore_ascii_case(&b))
+}
+
+fn fits(pattern: &str, name: &str, same: fn(char, char) -> bool) -> bool {
+    // What is left of both, and what was left after the last star.
+    let (mut p, mut n) = (pattern.chars(), name.chars());
+    let mut back: Option<(Chars<'_>, Chars<'_>)> = None;
     loop {
-        let step = match pattern.get(p) {
-            Some(&c) if c == STAR || is_hole(c) || matches!(c, PLAIN | FRESH) => {
-                back = Some((p + 1, n));
-                p += 1;
+        let (mut after_p, mut after_n) = (p.clone(), n.clone());
+        let step = match (after_p.next(), after_n.next()) {
+            (Some(c), _) if c == STAR || is_hole(c) || matches!(c, PLAIN | FRESH) => {
+                back = Some((after_p.clone(), n.clone()));
+                p = after_p;
                 continue;
             }
-            None if n == name.len() => return true,
-            Some(&QUERY) if n < name.len() => Some(p + 1),
-            Some(&BRACKET) if n < name.len() => bracket(&pattern[p..], name[n]).map(|length| p + length),
-            Some(&c) if n < name.len() && c == name[n] => Some(p + 1),
+            (None, None) => return true,
+            (Some(QUERY), Some(_)) => Some(after_p),
+            (Some(BRACKET), Some(c)) => bracket(after_p.as_str(), c, same).map(str::chars),
+            (Some(own), Some(c)) if same(own, c) => Some(after_p),
             _ => None,
         };
         match (step, &mut back) {
-            (Some(next), _) => (p, n) = (next, n + 1),
-            (None, Some((after, from))) if *from < name.len() => {
-                *from += 1;
-                (p, n) = (*after, *from);
+            (Some(next), _) => (p, n) = (next, after_n),
+            (None, Some((after, from))) => {
+                if from.next().is_none() {
+                    return false;
+                }
+                (p, n) = (after.clone(), from.clone());
             }
             _ => return false,
         }
     }
 }
 
-/// How long the bracket expression is, if it matches.
-fn bracket(pattern: &[char], c: char) -> Option<usize> {
-    let negated = matches!(pattern.get(1), Some('!' | '^'));
-    let first = if negated { 2 } else { 1 };
-    let close = (first + 1..pattern.len()).find(|&i| pattern[i] == ']')?;
-    let set = &pattern[first..close];
-    let class = set.first() == Some(&BRACKET) || set.contains(&':');
+/// What follows a bracket expression, of which `rest` is what comes after the bracket, if it matches.
+fn bracket(rest: &str, c: char, same: fn(char, char) -> bool) -> Option<&str> {
+    let inner = rest.strip_prefix(['!', '^']);
+    let negated = inner.is_some();
+    let inner = inner.unwrap_or(rest);
+    // A `]` that stands first is one of the set.
+    let close = inner.char_indices().skip(1).find(|(_, c)| *c == ']')?.0;
+    let (set, after) = (&inner[..close], &inner[close + 1..]);
+    let class = set.starts_with(BRACKET) || set.contains(':');
     let mut found = class;
-    let mut i = 0;
-    while i < set.len() {
-        if set.get(i + 1) == Some(&'-') && i + 2 < set.len() {
-            found |= (set[i]..=set[i + 2]).contains(&c);
-            i += 3;
+    let mut left = set.chars();
+    while let Some(first) = left.next() {
+        let mut range = left.clone();
+        if let (Some('-'), Some(last)) = (range.next(), range.next()) {
+            found |= (first..=last).contains(&c);
+            left = range;
         } else {
-            found |= set[i] == c;
-            i += 1;
+            found |= same(first, c);
         }
     }
     // A character class may match or not: it does.
-    (class || found != negated).then_some(close + 1)
+    (class || found != negated).then_some(after)
 }
 
 #[cfg(test)]
