@@ -152,8 +152,8 @@ mod tests {
                 (0..200_000).for_each(|_| classify(std::hint::black_box(&path)));
                 start.elapsed().as_nanos() / 200_000
             };
-            let table = cost(&|path| drop(std::hint::black_box(classify(path, &world))));
-            let place = cost(&|path| drop(std::hint::black_box(crate::place::classify(path, &world))));
+            let table = cost(&|path| _ = std::hint::black_box(classify(path, &world)));
+            let place = cost(&|path| _ = std::hint::black_box(crate::place::classify(path, &world)));
             println!("{}: {table} ns in the table, {place} ns for the class of the place", text::shown(&path));
         }
     }

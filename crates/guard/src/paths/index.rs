@@ -23,6 +23,8 @@ pub(super) struct Row {
     /// Whether it ended with `/**`.
     deep: bool,
     starred: bool,
+    /// The last letter before the first `*` and where it stands: the one that tells most rows apart.
+    tell: Option<(usize, u8)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +141,9 @@ impl Index {
         } else {
             self.loose.push(row);
         }
-        self.rows.push(Row { at, what, why, starred: body.contains('*'), body: body.as_bytes().into(), deep });
+        let head = body.split('*').next().unwrap_or_default();
+        let tell = head.bytes().enumerate().last();
+        self.rows.push(Row { at, what, why, starred: body.contains('*'), body: body.as_bytes().into(), deep, tell });
     }
 
     /// What the table says of a path. `living` says that it is from a command and globs are in it.
@@ -176,6 +180,12 @@ impl Index {
 
     fn weigh(&self, at: usize, rest: &[u8], living: bool, answers: &mut Answers) {
         let Some(row) = self.rows.get(at) else { return };
+        // What came before it in the table has answered.
+        let answered = |what: u8, answer: usize| !row.is(what) || answer < at;
+        let read = answers.read.max(answers.folder);
+        if answered(R | T | OPEN, read) && answered(W, answers.write) && answered(P, answers.plants) {
+            return;
+        }
         let Some(hit) = row.hit(rest, living) else { return };
         let keep = |answer: &mut usize| *answer = at.min(*answer);
         if row.is(OPEN) || row.is(R | T) && hit == Hit::Below {
@@ -216,6 +226,12 @@ impl Row {
 
     /// Whether the pattern names this path, both from the same place on.
     pub(super) fn hit(&self, path: &[u8], living: bool) -> Option<Hit> {
+        if !living && let Some((at, own)) = self.tell {
+            let given = path.get(at)?;
+            if given.to_ascii_lowercase() != own && !(own == b'/' && is_slash(*given)) {
+                return None;
+            }
+        }
         if self.starred || living {
             return self.hit_by_names(path, living);
         }
@@ -256,6 +272,14 @@ impl Row {
         let anywhere = matches!(self.at, At::Within | At::Name);
         let spelled = name.first().is_some_and(|&byte| byte != LIVING) && part.first() != Some(&b'*');
         if !spelled || anywhere && !name.starts_with(b".") && !name.starts_with(b"id") {
+            return false;
+        }
+        // Nearly every name ends here.
+        let (own, given) = (part.last(), name.last());
+        if own != Some(&b'*')
+            && given.is_some_and(u8::is_ascii_alphanumeric)
+            && given.map(u8::to_ascii_lowercase).as_ref() != own
+        {
             return false;
         }
         let (Ok(part), Ok(name)) = (std::str::from_utf8(part), std::str::from_utf8(name)) else { return false };
@@ -325,26 +349,23 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// One name against one part of a pattern, without regard to case: after a mismatch the last `*` takes one byte more.
+/// One name against one part of a pattern, without regard to case: what stands between two `*` is looked for from the left.
 fn glob(part: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if part.get(p) == Some(&b'*') {
-            star = Some((p, n));
-            p += 1;
-        } else if part.get(p) == Some(&name[n].to_ascii_lowercase()) {
-            p += 1;
-            n += 1;
-        } else if let Some((at, taken)) = star {
-            star = Some((at, taken + 1));
-            p = at + 1;
-            n = taken + 1;
-        } else {
-            return false;
-        }
-    }
-    part[p..].iter().all(|&byte| byte == b'*')
+    let mut pieces = part.split(|&byte| byte == b'*');
+    let first = pieces.next().unwrap_or_default();
+    let Some((start, rest)) = name.split_at_checked(first.len()) else { return false };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() && is(start, first) };
+    let Some(end) = rest.len().checked_sub(last.len()) else { return false };
+    let (mut rest, end) = rest.split_at(end);
+    is(start, first)
+        && is(end, last)
+        && pieces.filter(|piece| !piece.is_empty()).all(|piece| {
+            let at = rest.windows(piece.len()).position(|part| part[0] | 0x20 == piece[0] | 0x20 && is(part, piece));
+            at.is_some_and(|at| {
+                rest = &rest[at + piece.len()..];
+                true
+            })
+        })
 }
 
 /// The bytes of a path, without separators at its end.
