@@ -5,6 +5,8 @@
 //! a text can be read as a script again without losing what is unknown in it. [`clean`] keeps these characters out of
 //! what comes from outside.
 
+use std::str::Chars;
+
 /// Text of any length that nobody knows; one argument.
 pub(crate) const HOLE: char = '\u{F0000}';
 /// The same, outside of quotes: any number of arguments.
@@ -103,45 +105,51 @@ pub(crate) fn live(text: &str) -> String {
         .collect()
 }
 
-/// Whether `name` matches a pattern with living globs and holes, either of which may stand for any text. Only the last star
-/// is ever gone back to.
+/// Whether `name` matches a pattern with living globs and holes, either of which may stand for any text. Linear but for
+/// one step back to the last star.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let (mut pattern, mut name) = (pattern, name);
-    let mut back: Option<(&str, &str)> = None;
+    fits(pattern, name, |a, b| a == b)
+}
+
+/// The same without regard to the case of letters.
+pub(crate) fn matches_folded(pattern: &str, name: &str) -> bool {
+    fits(pattern, name, |a, b| a.eq_ignore_ascii_case(&b))
+}
+
+fn fits(pattern: &str, name: &str, same: fn(char, char) -> bool) -> bool {
+    // What is left of both, and what was left after the last star.
+    let (mut p, mut n) = (pattern.chars(), name.chars());
+    let mut back: Option<(Chars<'_>, Chars<'_>)> = None;
     loop {
-        let mut rest = pattern.chars();
-        let wanted = rest.next();
-        let mut left = name.chars();
-        let found = left.next();
-        let step = match (wanted, found) {
+        let (mut after_p, mut after_n) = (p.clone(), n.clone());
+        let step = match (after_p.next(), after_n.next()) {
             (Some(c), _) if c == STAR || is_hole(c) || matches!(c, PLAIN | FRESH) => {
-                pattern = rest.as_str();
-                back = Some((pattern, name));
+                back = Some((after_p.clone(), n.clone()));
+                p = after_p;
                 continue;
             }
             (None, None) => return true,
-            (Some(QUERY), Some(_)) => Some(rest.as_str()),
+            (Some(QUERY), Some(_)) => Some(after_p),
             (Some(BRACKET), Some(c)) => {
-                let expression: Vec<char> = pattern.chars().collect();
+                let expression: Vec<char> = p.clone().collect();
                 bracket(&expression, c).map(|length| {
-                    let bytes: usize = expression[..length].iter().copied().map(char::len_utf8).sum();
-                    &pattern[bytes..]
+                    let mut rest = p.clone();
+                    rest.nth(length - 1);
+                    rest
                 })
             }
-            (Some(wanted), Some(found)) if wanted == found => Some(rest.as_str()),
+            (Some(own), Some(c)) if same(own, c) => Some(after_p),
             _ => None,
         };
         match (step, &mut back) {
-            (Some(next), _) => (pattern, name) = (next, left.as_str()),
+            (Some(next), _) => (p, n) = (next, after_n),
             (None, Some((after, from))) => {
-                let mut later = from.chars();
-                if later.next().is_none() {
+                if from.next().is_none() {
                     return false;
                 }
-                *from = later.as_str();
-                (pattern, name) = (after, from);
+                (p, n) = (after.clone(), from.clone());
             }
-            (None, None) => return false,
+            _ => return false,
         }
     }
 }
