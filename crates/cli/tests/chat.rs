@@ -70,22 +70,24 @@ fn a_task_is_answered_and_the_conversation_goes_on() {
 #[test]
 fn an_approval_shows_what_would_happen_and_takes_only_a_clear_answer() {
     let hermes = hermes();
-    let write = r#"{"calls": [{"name": "write_file", "arguments": {"path": "made.txt", "content": "first line\n"}}]}"#;
-    let mut session = chat(&hermes, &[write, write, r#"{"text": "Both done."}"#]);
-    session.send_line("write it twice").unwrap();
+    let path = hermes.home.user_home().join("made.txt");
+    let call = serde_json::json!({ "path": path, "content": "first line\n" });
+    let write = format!(r#"{{"calls": [{{"name": "write_file", "arguments": {call}}}]}}"#);
+    let mut session = chat(&hermes, &[&write, &write, r#"{"text": "Both done."}"#]);
+    session.send_line("write it twice, outside").unwrap();
     expect(&mut session, "The agent wants to use write_file");
     expect(&mut session, "made.txt");
     expect(&mut session, "+ first line");
     expect(&mut session, "[d]eny › ");
     session.send_line("sure").unwrap();
-    expect(&mut session, "Please type o, s or d, then Enter.");
-    assert!(!hermes.home.work().join("made.txt").exists());
+    expect(&mut session, "Please type o, s, a or d, then Enter.");
+    assert!(!path.exists());
     expect(&mut session, "[d]eny › ");
     session.send_line("s").unwrap();
     // The session's yes covers the second, identical write: no second question.
     let between = expect(&mut session, "Both done.");
     assert!(!between.contains("[d]eny"), "{between}");
-    assert_eq!(hermes.home.read("made.txt"), "first line\n");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "first line\n");
     session.send_control('d').unwrap();
     session.exp_eof().unwrap();
     ends_with(&session, 0);
@@ -97,7 +99,7 @@ fn ctrl_c_stops_the_turn_kills_the_command_and_twice_leaves() {
     let mut session = chat(
         &hermes,
         &[
-            r#"{"calls": [{"name": "terminal", "arguments": {"command": "echo $$ > pid; sleep 300"}}]}"#,
+            r#"{"calls": [{"name": "terminal", "arguments": {"command": "rm -rf build; echo $$ > pid; sleep 300"}}]}"#,
             r#"{"text": "Still here."}"#,
         ],
     );
@@ -125,7 +127,7 @@ fn ctrl_c_stops_the_turn_kills_the_command_and_twice_leaves() {
 #[test]
 fn a_request_to_end_is_heard_at_the_prompt_too() {
     let hermes = hermes();
-    let call = r#"{"calls": [{"name": "terminal", "arguments": {"command": "echo $PPID > ours"}}]}"#;
+    let call = r#"{"calls": [{"name": "terminal", "arguments": {"command": "rm -rf build; echo $PPID > ours"}}]}"#;
     let mut session = chat(&hermes, &[call, r#"{"text": "Done."}"#]);
     session.send_line("who are you?").unwrap();
     expect(&mut session, "[d]eny › ");

@@ -58,27 +58,31 @@ fn with_json_each_line_is_an_event() {
 #[test]
 fn a_refused_approval_is_a_partial_result() {
     let hermes = hermes();
+    hermes.home.write("build/a.o", "x");
     let model = hermes.script(&[
-        r#"{"calls": [{"name": "write_file", "arguments": {"path": "made.txt", "content": "x"}}]}"#,
-        r#"{"text": "I could not write."}"#,
+        r#"{"calls": [{"name": "write_file", "arguments": {"path": "made.txt", "content": "x"}}, {"name": "terminal", "arguments": {"command": "rm -rf build"}}]}"#,
+        r#"{"text": "I could not delete."}"#,
     ]);
-    let ran = hermes.run(&["run", "--model", &model, "write"]);
-    assert_eq!((ran.out.as_str(), ran.code), ("I could not write.\n", 3));
-    assert!(ran.err.contains("1 call was refused"), "{}", ran.err);
-    assert!(!hermes.home.work().join("made.txt").exists());
+    let ran = hermes.run(&["run", "--model", &model, "write, then clean up"]);
+    assert_eq!((ran.out.as_str(), ran.code), ("I could not delete.\n", 3));
+    // The ordinary edit needed nobody; the deletion did, and the person who is not there can read why it was not made.
+    assert!(ran.err.contains("1 call was refused") && ran.err.contains("nobody is here to ask"), "{}", ran.err);
+    assert_eq!((hermes.home.read("made.txt").as_str(), hermes.home.read("build/a.o").as_str()), ("x", "x"));
 }
 
 #[test]
 fn a_person_in_the_script_can_allow_it() {
     let hermes = hermes();
+    hermes.home.write("build/a.o", "x");
     let model = hermes.script(&[
-        r#"{"calls": [{"name": "write_file", "arguments": {"path": "made.txt", "content": "x"}}]}"#,
+        r#"{"calls": [{"name": "terminal", "arguments": {"command": "rm -rf build"}}]}"#,
         r#"{"person": "once"}"#,
-        r#"{"text": "Written."}"#,
+        r#"{"text": "Gone."}"#,
     ]);
-    let ran = hermes.run(&["run", "--model", &model, "write"]);
-    assert_eq!((ran.out.as_str(), ran.code), ("Written.\n", 0), "{ran:?}");
-    assert_eq!(hermes.home.read("made.txt"), "x");
+    let ran = hermes.run(&["run", "--model", &model, "clean up"]);
+    assert_eq!((ran.out.as_str(), ran.code), ("Gone.\n", 0), "{ran:?}");
+    assert!(ran.err.contains("answered by the script"), "it was asked: {}", ran.err);
+    assert!(!hermes.home.work().join("build").exists());
 }
 
 #[test]

@@ -275,12 +275,8 @@ fn prompt(question: &Question, columns: usize) -> String {
             if width(&scope) <= room && !scope.contains('\n') {
                 format!("  [o]nce  [s]ession: {scope}{always}  [d]eny › ")
             } else {
-                let scope = wrapped(&scope, columns, 5);
-                format!(
-                    "  For this session{} would cover: {}\n  [o]nce  [s]ession{always}  [d]eny › ",
-                    if *lasting { " or always" } else { "" },
-                    scope.trim_start()
-                )
+                let covers = wrapped(&format!("A longer yes would cover: {scope}"), columns, 5);
+                format!("  {}\n  [o]nce  [s]ession{always}  [d]eny › ", covers.trim_start())
             }
         }
         Question::Clarify { choices, .. } if choices.is_empty() => "  › ".into(),
