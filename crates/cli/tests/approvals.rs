@@ -4,7 +4,15 @@
 mod common;
 
 use common::{Hermes, Ran, hermes};
+use hermes_testkit::reports;
 use serde_json::{Value, json};
+
+#[test]
+fn the_rows_that_belong_here_are_here() {
+    let rows = reports::placed_in("crates/cli/tests/approvals.rs");
+    assert!(!rows.is_empty());
+    assert_eq!(reports::tested_here(&rows), rows);
+}
 
 fn check(hermes: &Hermes, command: &str) -> Ran {
     hermes.run(&["approvals", "check", command])
@@ -87,7 +95,10 @@ fn check_in_json_has_every_finding_and_what_happens_here() {
         }
     }
     let safe = hermes.run(&["approvals", "check", "ls", "--json"]);
-    assert_eq!((safe.code, safe.json()["findings"].clone(), safe.json()["decision"].clone()), (0, json!([]), json!("runs")));
+    assert_eq!(
+        (safe.code, safe.json()["findings"].clone(), safe.json()["decision"].clone()),
+        (0, json!([]), json!("runs"))
+    );
 }
 
 #[test]
@@ -111,10 +122,38 @@ fn a_rule_and_an_approval_show_in_check_and_the_verdict_stays_what_it_is() {
     assert_eq!(ran.code, 3);
     hermes.configure("approvals: {rules: [{pattern: git push *, action: deny, reason: only people push}]}\n");
     let ran = check(&hermes, "git push origin main");
-    assert!(ran.out.contains("it does not run (a rule forbids it: only people push (approvals.rules[0]))"), "{}", ran.out);
+    assert!(
+        ran.out.contains("it does not run (a rule forbids it: only people push (approvals.rules[0]))"),
+        "{}",
+        ran.out
+    );
     hermes.configure("approvals: {mode: 'off'}\n");
     assert!(check(&hermes, "rm -rf build").out.contains("approvals.mode is off"));
     assert!(check(&hermes, "rm -rf /").out.contains("it does not run"));
+}
+
+// 05-approval-38
+#[test]
+fn approval_38_there_is_one_place_that_decides_and_check_says_which_rule_it_was() {
+    let hermes = hermes();
+    // A second place for the same thing is a mistake that is said with its line.
+    hermes.configure("approvals: {mode: 'off'}\napprovals: {mode: manual}\n");
+    check(&hermes, "rm -rf build").is_refused(1, &["config.yaml", "approvals"]);
+    terminal(&hermes, "rm -rf build", &[]).is_refused(1, &["config.yaml", "approvals"]);
+    // Restrictions win, wherever they stand and in whatever mode, and the one that decides is named.
+    hermes.configure(
+        "approvals:\n  mode: 'off'\n  deny: ['rm -rf data*']\n  rules:\n    - {pattern: rm *, action: allow}\ncommand_allowlist: ['rm *']\n",
+    );
+    let decision = |command: &str| {
+        let answer = hermes.run(&["approvals", "check", command, "--json"]).json();
+        (answer["decision"].as_str().unwrap().to_owned(), answer["decided_by"].as_str().unwrap().to_owned())
+    };
+    let (happens, by) = decision("rm -rf data/old");
+    assert_eq!(happens, "refused");
+    assert!(by.contains("approvals.deny[0]"), "{by}");
+    assert_eq!(decision("rm -rf build"), ("runs".into(), "it is approved for good".into()));
+    assert_eq!(decision("git push --force"), ("runs".into(), "approvals.mode is off".into()));
+    assert_eq!(decision("rm -rf /").0, "refused");
 }
 
 #[test]
@@ -157,7 +196,11 @@ fn allow_list_and_revoke_keep_the_file_and_are_about_one_effect_in_one_place() {
     hermes.home.write_config("# my settings\nagent:\n  max_turns: 7   # enough\n\nmodel: {probe_local: false}\n");
     let ran = hermes.run(&["approvals", "allow", "rm -rf build"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.out.contains("whatever rm deletes inside ") && ran.out.contains("hermes approvals revoke"), "{}", ran.out);
+    assert!(
+        ran.out.contains("whatever rm deletes inside ") && ran.out.contains("hermes approvals revoke"),
+        "{}",
+        ran.out
+    );
     let text = config(&hermes);
     for part in ["# my settings", "max_turns: 7   # enough", "model: {probe_local: false}", &rm_here(&hermes)] {
         assert!(text.contains(part), "{part}: {text}");
@@ -168,7 +211,11 @@ fn allow_list_and_revoke_keep_the_file_and_are_about_one_effect_in_one_place() {
 
     assert_eq!(hermes.run(&["approvals", "allow", "chmod delete at:/opt/app"]).code, 0, "an entry as `list` shows it");
     let list = hermes.run(&["approvals", "list"]);
-    assert!(list.out.contains("  1. whatever rm deletes inside ") && list.out.contains("  2. whenever chmod"), "{}", list.out);
+    assert!(
+        list.out.contains("  1. whatever rm deletes inside ") && list.out.contains("  2. whenever chmod"),
+        "{}",
+        list.out
+    );
     assert_readable(&list.out.replace(&hermes.home.work().display().to_string(), "W"));
     let json = hermes.run(&["approvals", "list", "--json"]).json();
     assert_eq!(json["mode"], "manual");
@@ -230,7 +277,10 @@ fn everything_works_in_an_empty_home_and_says_so_kindly() {
         assert!(ran.out.contains(says), "{args:?}: {}", ran.out);
     }
     assert_eq!(hermes.run(&["approvals", "log", "--json"]).json(), json!([]));
-    assert_eq!(hermes.run(&["approvals", "list", "--json"]).json(), json!({ "mode": "manual", "allowed": [], "rules": [] }));
+    assert_eq!(
+        hermes.run(&["approvals", "list", "--json"]).json(),
+        json!({ "mode": "manual", "allowed": [], "rules": [] })
+    );
     hermes.run(&["approvals", "revoke", "1"]).is_refused(2, &["there is no number 1", "0 approvals"]);
     assert!(!hermes.home.home().exists(), "looking makes nothing");
     assert_eq!(hermes.run(&["approvals", "allow", "rm -rf build"]).code, 0);
@@ -250,7 +300,8 @@ fn rules_are_tested_against_their_examples() {
     assert!(ran.out.contains("2 rules, 2 examples: all as they say"), "{}", ran.out);
     assert!(ran.out.contains("has no examples"), "the rule without any is named: {}", ran.out);
 
-    hermes.configure("approvals:\n  rules:\n    - {pattern: git push *, action: deny, examples: {match: [git pull]}}\n");
+    hermes
+        .configure("approvals:\n  rules:\n    - {pattern: git push *, action: deny, examples: {match: [git pull]}}\n");
     let failing = ["config.yaml", "approvals.rules[0]", "\"git push *\"", "does not match \"git pull\""];
     hermes.run(&["approvals", "test"]).is_refused(1, &failing);
     // It is found before it is needed: nothing runs with rules that do not say what was meant.
@@ -330,7 +381,9 @@ fn lines_of_the_book_that_cannot_be_read_are_counted_and_the_rest_is_shown() {
 #[test]
 fn what_must_never_run_does_not_in_any_mode() {
     let hermes = hermes();
-    for approve in [&["--approve", "all"][..], &["--approve", "ask"], &["--approve", "smart"], &["--approve", "none"], &[]] {
+    for approve in
+        [&["--approve", "all"][..], &["--approve", "ask"], &["--approve", "smart"], &["--approve", "none"], &[]]
+    {
         assert_refused(&terminal(&hermes, "rm -rf /", approve), 4, "no approval can change that");
     }
     hermes.configure("approvals: {mode: 'off'}\ncommand_allowlist: [recursive delete, 'rm *']\n");
@@ -349,7 +402,7 @@ fn what_must_never_run_does_not_in_any_mode() {
 fn without_anybody_to_ask_a_dangerous_call_is_refused_with_the_reason() {
     let hermes = hermes();
     with_build(&hermes);
-    assert_refused(&terminal(&hermes, "rm -rf build", &[]), 1, "rm deletes everything");
+    assert_refused(&terminal(&hermes, "rm -rf build", &[]), 1, "it deletes everything");
     assert_refused(&terminal(&hermes, "rm -rf build", &["--approve", "ask"]), 1, "nobody is here to ask");
     assert_refused(&terminal(&hermes, "rm -rf build", &["--approve", "none"]), 1, "--approve none");
     assert!(is_there(&hermes, "build/a.o"));

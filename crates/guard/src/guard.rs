@@ -75,8 +75,9 @@ impl Guard {
         let mut verdict = CommandVerdict { denied: None, hardline: None, open: Vec::new(), asked: Vec::new() };
         verdict.hardline = judgement.findings.iter().find(|finding| finding.verdict == Verdict::Hardline).cloned();
         let texts = || commands.iter().map(String::as_str).chain([command.trim()]);
-        verdict.denied =
-            texts().find_map(|text| policy.rules.about_command(tool, Action::Deny, text)).map(|rule| rule.why("forbids"));
+        verdict.denied = texts()
+            .find_map(|text| policy.rules.about_command(tool, Action::Deny, text))
+            .map(|rule| rule.why("forbids"));
         for text in texts() {
             if let Some(rule) = policy.rules.about_command(tool, Action::Ask, text) {
                 let why = rule.why("asks about");
@@ -144,7 +145,7 @@ impl Guard {
             .enumerate()
             .map(|(index, (what, scope))| Doubt {
                 id: (index + 1).to_string(),
-                what: format!("it {what}"),
+                what: format!("{tool} {what}"),
                 deletes: None,
                 scope,
             })
@@ -222,7 +223,8 @@ impl CommandVerdict {
 
 /// A finding as one sentence.
 fn sentence(finding: &Finding) -> String {
-    let target = if matches!(finding.target.as_str(), "" | "…") { String::new() } else { format!(" ({})", finding.target) };
+    let target =
+        if matches!(finding.target.as_str(), "" | "…") { String::new() } else { format!(" ({})", finding.target) };
     // Nobody can tell the name of a program that is only known when it runs.
     let program = if finding.program == "…" { "it" } else { &finding.program };
     format!("{program} {}{target}", finding.why)

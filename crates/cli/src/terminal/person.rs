@@ -58,7 +58,8 @@ impl Asker for TerminalPerson {
             return Answer::None;
         }
         // However this ends, the screen goes on; the question may be taken back while it waits.
-        let mut asking = Asking { screen: &self.screen, waited_for: self.screen.pause(), unanswered: Some(&question), cancel };
+        let mut asking =
+            Asking { screen: &self.screen, waited_for: self.screen.pause(), unanswered: Some(&question), cancel };
         self.screen.say(&shown(&self.screen, &self.shown_home, &question));
         let answer = self.answer(&question, cancel).await;
         asking.unanswered = None;

@@ -13,7 +13,8 @@ use std::time::Instant;
 use async_trait::async_trait;
 use hermes_core::{Concern, Environment, JudgeRequest, ToolError, Touches, Verdict};
 
-pub(super) use self::binding::digest;
+use self::binding::digest;
+pub(super) use self::request::changed;
 use super::{ApprovalMode, Call, Phase, Status, Step, stopped_before_it_began};
 use crate::task::Task;
 

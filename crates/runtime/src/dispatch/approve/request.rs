@@ -9,8 +9,8 @@ use std::time::SystemTime;
 
 use futures::FutureExt as _;
 use hermes_core::{
-    Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalScope, Asker, Concern, Doubt, Opinion, Question,
-    RequestEnd, Review, Touches,
+    Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalScope, Asker, Concern, Doubt, Opinion,
+    Question, RequestEnd, Review, Touches,
 };
 
 use super::{digest, facts, resolved};
@@ -50,7 +50,7 @@ pub(super) async fn decide(
     if call.scope.approve == ApprovalMode::Smart {
         match reviewed(call, &request, &doubts).await {
             Ok(()) => {
-                let changed = changed(call, stated).await;
+                let changed = changed(call).await;
                 let end = if changed.is_some() { RequestEnd::Cancelled } else { RequestEnd::ApprovedOnce };
                 let ended = open.end(task, &doubts, end, REVIEWER, &reason);
                 return changed.or(ended);
@@ -74,7 +74,7 @@ pub(super) async fn decide(
     explain.extend(note);
     explain.extend(stated.explain.iter().cloned());
     let question = question(task, &request, &doubts, explain);
-    let asked = ask(call, stated, &*asker, question, &reason).await;
+    let asked = ask(call, &*asker, question, &reason).await;
     let by = if asked.answered { asker.who() } else { NOBODY.to_owned() };
     let ended = open.end(task, &doubts, no_wider_than_offered(asked.end, &doubts), &by, &reason);
     asked.refusal.or(ended)
@@ -194,10 +194,7 @@ fn is_covered(task: &Task, doubt: &Doubt) -> bool {
         let book = task.approval.book.as_deref();
         book.is_some_and(|book| catch_unwind(AssertUnwindSafe(|| book.covers(key))).unwrap_or(false))
     };
-    doubt
-        .scope
-        .as_ref()
-        .is_some_and(|scope| task.is_approved(&scope.key) || scope.lasting && in_book(&scope.key))
+    doubt.scope.as_ref().is_some_and(|scope| task.is_approved(&scope.key) || scope.lasting && in_book(&scope.key))
 }
 
 /// Remembers what was allowed for longer than once. What the book holds is not held here as well: it can be revoked there.
@@ -293,7 +290,7 @@ struct Asked {
 }
 
 /// Asks the person, and looks again at what was asked about once the answer is there.
-async fn ask(call: &Call<'_>, stated: &Touches, asker: &dyn Asker, question: Question, reason: &str) -> Asked {
+async fn ask(call: &Call<'_>, asker: &dyn Asker, question: Question, reason: &str) -> Asked {
     let task = call.scope.task;
     let expires = task.approval.expires;
     let unanswered = |end, refusal: String| Asked { end, refusal: Some(refusal), answered: false };
@@ -329,28 +326,28 @@ async fn ask(call: &Call<'_>, stated: &Touches, asker: &dyn Asker, question: Que
         }
         Err(_) => {
             let seconds = expires.as_secs_f32();
-            let refusal = format!(
-                "it {reason}, which needs approval, and nobody answered within {seconds} s; silence is no yes"
-            );
+            let refusal =
+                format!("it {reason}, which needs approval, and nobody answered within {seconds} s; silence is no yes");
             return unanswered(RequestEnd::Expired, refusal);
         }
     };
     // The answer may have taken a while, and is about what was shown.
-    let refusal = changed(call, stated).await;
+    let refusal = changed(call).await;
     Asked { end: if refusal.is_some() { RequestEnd::Cancelled } else { end }, refusal, answered: true }
 }
 
 /// Why an answer does not count: something is not as it was when the question was asked.
-async fn changed(call: &Call<'_>, stated: &Touches) -> Option<String> {
+pub(in crate::dispatch) async fn changed(call: &Call<'_>) -> Option<String> {
     let because = |what: &str| format!("{what} since it was asked about, so the answer does not count; try again");
-    let task = call.scope.task;
+    let (task, entry) = (call.scope.task, call.entry?);
+    let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
     if let Some(shown) = &call.touches
-        && *stated != Touches::nothing()
-        && !resolved(task, stated).await.is_ok_and(|(now, ..)| now == *shown)
+        && stated != Touches::nothing()
+        && !resolved(task, &stated).await.is_ok_and(|(now, ..)| now == *shown)
     {
         return Some(because("a path in it leads elsewhere"));
     }
-    let touches = call.touches.as_ref().unwrap_or(stated);
+    let touches = call.touches.as_ref().unwrap_or(&stated);
     let now = digest(task, call.tool_name(), &call.arguments, touches);
     (call.binding.as_ref() != Some(&now)).then(|| because("its directory or environment has changed"))
 }
