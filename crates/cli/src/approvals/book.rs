@@ -3,7 +3,7 @@
 //! Lines are only ever added, under a lock and synced to the disk before anybody acts on them. What is approved for good
 //! stands in `config.yaml`, where a person can read and change it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -43,7 +43,7 @@ pub(crate) struct Book {
     path: PathBuf,
     secrets: Arc<Secrets>,
     /// The requests of this process that have not ended.
-    open: Mutex<HashMap<String, ()>>,
+    open: Mutex<HashSet<String>>,
 }
 
 /// Where the book is.
@@ -69,7 +69,7 @@ impl Book {
         file.sync_data().map_err(trouble)
     }
 
-    fn open_requests(&self) -> std::sync::MutexGuard<'_, HashMap<String, ()>> {
+    fn open_requests(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -91,16 +91,16 @@ impl ApprovalBook for Book {
         shown.subject = self.secrets.clean(&request.subject).into_owned();
         shown.doubts = request.doubts.iter().map(|doubt| self.secrets.clean(doubt).into_owned()).collect();
         let mut open = self.open_requests();
-        if open.contains_key(&request.id) {
+        if open.contains(&request.id) {
             return Err(format!("the request {} was made twice", request.id));
         }
         self.append(&Line::Asked { at: now(), request: shown })?;
-        open.insert(request.id.clone(), ());
+        open.insert(request.id.clone());
         Ok(())
     }
 
     fn close(&self, id: &str, end: RequestEnd, by: &str) -> Result<(), String> {
-        if self.open_requests().remove(id).is_none() {
+        if !self.open_requests().remove(id) {
             return Err(format!("the request {id} is not open"));
         }
         self.append(&Line::Ended { at: now(), id: id.to_owned(), end, by: by.to_owned() })

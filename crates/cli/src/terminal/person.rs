@@ -207,11 +207,12 @@ impl Preview {
         if lines.len() > HEAD + TAIL + 1 {
             let total = subject.lines().count();
             let left_out = lines.len() - HEAD - TAIL;
-            let digest: String = Sha256::digest(subject).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            let digest = format!("{:x}", Sha256::digest(subject));
             let gap = format!(
-                "… {left_out} lines are left out here; v shows all of it: {}, {}, SHA-256 {digest}…",
+                "… {left_out} lines are left out here; v shows all of it: {}, {}, SHA-256 {}…",
                 plural(total, "line"),
-                bytes(subject.len())
+                bytes(subject.len()),
+                &digest[..16]
             );
             lines.splice(HEAD..HEAD + left_out, [Line::Gap(gap)]);
         }
@@ -340,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_long_command_is_cut_in_the_middle_and_says_so() {
-        let subject: String = (1..=400).map(|n| format!("line {n}\n")).collect();
+        let subject = (1..=400).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
         let shown: Vec<String> = Preview::of(&subject, 80)
             .lines
             .into_iter()
@@ -350,13 +351,13 @@ mod tests {
             .collect();
         assert_eq!(shown.len(), HEAD + TAIL + 1);
         assert_eq!((shown[0].as_str(), shown[HEAD + TAIL].as_str()), ("line 1", "line 400"));
-        for part in ["384 lines are left out", "v shows all of it", "400 lines", "3,492 bytes", "SHA-256"] {
+        for part in ["384 lines are left out", "v shows all of it", "400 lines", "3,491 bytes", "SHA-256"] {
             assert!(shown[HEAD].contains(part), "{part}: {}", shown[HEAD]);
         }
         // One line that is very long is cut as well.
         assert_eq!(Preview::of(&"x".repeat(100_000), 80).lines.len(), HEAD + TAIL + 1);
         // Nothing is hidden where hiding saves nothing.
-        let short: String = (1..=HEAD + TAIL + 1).map(|n| format!("{n}\n")).collect();
+        let short = "x\n".repeat(HEAD + TAIL + 1);
         assert!(Preview::of(&short, 80).lines.iter().all(|line| matches!(line, Line::Of { .. })));
     }
 

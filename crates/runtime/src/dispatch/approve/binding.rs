@@ -21,5 +21,5 @@ pub(super) fn digest(task: &Task, tool: &str, arguments: &JsonMap, touches: &Tou
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", hash.finalize())
 }

@@ -8,7 +8,7 @@ use crate::dispatch::Call;
 use crate::task::Task;
 
 /// How many files are counted before it is "more than".
-const MOST_COUNTED: usize = 10_000;
+const MOST_COUNTED: u64 = 10_000;
 
 pub(super) fn subject(call: &Call<'_>, stated: &Touches) -> String {
     let cwd = call.scope.task.environment.cwd();
@@ -86,7 +86,7 @@ async fn measured(environment: &dyn Environment, path: &Path) -> Option<Size> {
     while let Some(folder) = folders.pop() {
         for name in environment.list(&folder).await.unwrap_or_default() {
             let entry = folder.join(name);
-            if size.files as usize >= MOST_COUNTED {
+            if size.files >= MOST_COUNTED {
                 size.more = true;
                 return Some(size);
             }
