@@ -371,8 +371,11 @@ fn lines_of_the_book_that_cannot_be_read_are_counted_and_the_rest_is_shown() {
     let path = hermes.home.home().join("approvals.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("garbage\n{text}{{\"event\": \"asked\"")).unwrap();
+    // The line that was cut off takes nothing else with it.
+    assert_refused(&terminal(&hermes, "rm -rf dist", &[]), 1, "nobody is here to ask");
     let ran = hermes.run(&["approvals", "log"]);
     assert_eq!(ran.code, 0);
+    assert!(ran.out.contains("rm -rf dist"), "{}", ran.out);
     assert!(ran.out.contains("rm -rf build") && ran.out.contains("2 lines of the book cannot be read"), "{}", ran.out);
 }
 

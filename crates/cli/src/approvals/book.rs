@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,10 +61,14 @@ impl Book {
         if let Some(folder) = self.path.parent() {
             edit::private_folder(folder).map_err(trouble)?;
         }
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path).map_err(trouble)?;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).append(true).create(true).mode(0o600);
+        let file = options.open(&self.path).map_err(trouble)?;
         file.lock().map_err(trouble)?;
-        let mut text = serde_json::to_string(line).map_err(|error| error.to_string())?;
-        text.push('\n');
+        // A line that was cut off, because the disk was full, must not take this one with it.
+        let cut = !ends_a_line(&file).map_err(trouble)?;
+        let line = serde_json::to_string(line).map_err(|error| error.to_string())?;
+        let text = format!("{}{line}\n", if cut { "\n" } else { "" });
         (&file).write_all(text.as_bytes()).map_err(trouble)?;
         file.sync_data().map_err(trouble)
     }
@@ -72,6 +76,17 @@ impl Book {
     fn open_requests(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the file is empty or ends with the end of a line.
+fn ends_a_line(mut file: &File) -> std::io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
 
 fn now() -> u64 {
