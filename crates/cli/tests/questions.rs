@@ -79,6 +79,19 @@ fn a_question_shows_every_finding_and_how_much_would_be_gone() {
 }
 
 #[test]
+fn a_question_about_what_nobody_can_tell_says_so() {
+    let hermes = hermes();
+    let mut session = talk(&hermes, &[runs("$CMD --now"), says("Then not.")]);
+    session.send_line("go").unwrap();
+    let question = expect(&mut session, "[d]eny › ");
+    assert!(question.contains("$CMD --now") && question.contains("a part of it runs"), "{question}");
+    session.send_line("no").unwrap();
+    expect(&mut session, "Then not.");
+    expect(&mut session, "› ");
+    leave(session);
+}
+
+#[test]
 fn always_is_written_to_the_configuration_and_holds_here_and_later() {
     let hermes = hermes();
     hermes.home.write_config("model: {probe_local: false}  # by hand\n");

@@ -226,7 +226,7 @@ fn sentence(finding: &Finding) -> String {
     let target =
         if matches!(finding.target.as_str(), "" | "…") { String::new() } else { format!(" ({})", finding.target) };
     // Nobody can tell the name of a program that is only known when it runs.
-    let program = if finding.program == "…" { "it" } else { &finding.program };
+    let program = if finding.program == "…" { "a part of it" } else { &finding.program };
     format!("{program} {}{target}", finding.why)
 }
 

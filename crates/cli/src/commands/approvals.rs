@@ -139,7 +139,7 @@ fn shown(finding: &Finding, place: &Place, approved: bool) -> String {
 
 /// A program that is only known when it runs has no name.
 fn named(program: &str) -> &str {
-    if program == "…" { "it" } else { program }
+    if program == "…" { "a part of it" } else { program }
 }
 
 fn in_json(command: &str, judgement: &Judgement) -> Value {

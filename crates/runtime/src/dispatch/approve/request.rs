@@ -85,7 +85,7 @@ fn made(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> ApprovalRequest 
     let tool = call.tool_name().to_owned();
     let opened = SystemTime::now();
     ApprovalRequest {
-        id: task.request_id(opened),
+        id: Task::request_id(opened),
         task: task.id.clone(),
         subject: facts::subject(call, stated),
         cwd: stated.runs_in.clone().unwrap_or_else(|| task.environment.cwd()),
