@@ -131,7 +131,7 @@ pub enum Question {
         subject: String,
         /// Sentences that say what it does.
         explain: Vec<String>,
-        /// What "for this session" and "always" would cover.
+        /// What "for this session" and "always" would cover; empty if it can be allowed this once only.
         scope: String,
         /// "Always" is one of the answers.
         lasting: bool,
@@ -261,15 +261,15 @@ pub enum RequestEnd {
     ApprovedAlways,
     /// No.
     Denied,
-    /// Nobody answered in time, or nobody was there.
+    /// Nobody answered in time, or nobody was there to be asked.
     Expired,
-    /// The turn was stopped, or what was asked about changed.
+    /// The turn was stopped, what was asked about changed, or the answer could not be stored.
     Cancelled,
 }
 
 /// Watches approvals; nothing it does or fails to do changes a decision.
 pub trait ApprovalHook: Send + Sync {
-    /// A request is about to be shown.
+    /// A request was made and written down; whoever is to decide sees it next.
     fn asked(&self, request: &ApprovalRequest);
     /// It has ended.
     fn ended(&self, request: &ApprovalRequest, end: RequestEnd);

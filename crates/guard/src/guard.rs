@@ -67,14 +67,12 @@ impl Guard {
         let mut verdict = CommandVerdict { denied: None, hardline: None, open: Vec::new(), asked: Vec::new() };
         verdict.hardline = reading.findings.iter().find(|finding| finding.verdict == Verdict::Hardline).cloned();
         let texts = || reading.commands.iter().map(String::as_str).chain([command.trim()]);
-        verdict.denied = texts().find_map(|text| policy.rules.about_command(tool, Action::Deny, text)).map(|rule| {
-            rule.reason
-                .clone()
-                .unwrap_or_else(|| format!("{} forbids {}", rule.place, rule.pattern.as_deref().unwrap_or("it")))
-        });
+        verdict.denied = texts()
+            .find_map(|text| policy.rules.about_command(tool, Action::Deny, text))
+            .map(|rule| rule.why("forbids"));
         for text in texts() {
             if let Some(rule) = policy.rules.about_command(tool, Action::Ask, text) {
-                let why = rule.reason.clone().unwrap_or_else(|| format!("{} asks about it", rule.place));
+                let why = rule.why("asks about");
                 if !verdict.asked.contains(&why) {
                     verdict.asked.push(why);
                 }
@@ -146,7 +144,7 @@ impl Guard {
             .enumerate()
             .map(|(index, (what, scope))| Doubt {
                 id: (index + 1).to_string(),
-                what: format!("it {what}"),
+                what: format!("{tool} {what}"),
                 deletes: None,
                 scope,
             })
@@ -195,7 +193,7 @@ pub struct CommandVerdict {
 impl CommandVerdict {
     fn answer(self, world: &World) -> Answer {
         if let Some(finding) = self.hardline {
-            return Answer::Refuse(format!("it {}. This never runs, in any mode", finding.why));
+            return Answer::Refuse(format!("it {}", finding.why));
         }
         if let Some(why) = self.denied {
             return Answer::Refuse(format!("a rule of the configuration forbids it: {why}"));
@@ -234,8 +232,11 @@ impl CommandVerdict {
 
 /// A finding as one sentence.
 fn sentence(finding: &Finding) -> String {
-    let target = if finding.target.is_empty() { String::new() } else { format!(" ({})", finding.target) };
-    format!("{} {}{target}", finding.program, finding.why)
+    let target =
+        if matches!(finding.target.as_str(), "" | "…") { String::new() } else { format!(" ({})", finding.target) };
+    // Nobody can tell the name of a program that is only known when it runs.
+    let program = if finding.program == "…" { "a part of it" } else { &finding.program };
+    format!("{program} {}{target}", finding.why)
 }
 
 impl Judge for Guard {
@@ -250,8 +251,7 @@ impl Judge for Guard {
         let tool = request.spec.name.as_str();
         let policy = self.policy();
         if let Some(rule) = policy.rules.about_call(tool, Action::Deny, request.arguments) {
-            let why = rule.reason.clone().unwrap_or_else(|| format!("{} forbids it", rule.place));
-            return Answer::Refuse(format!("a rule of the configuration forbids it: {why}"));
+            return Answer::Refuse(format!("a rule of the configuration forbids it: {}", rule.why("forbids")));
         }
         let answer = if let Some(command) = &request.touches.command {
             self.command(request, command)
@@ -269,8 +269,7 @@ impl Judge for Guard {
         let Answer::Ask(_) = answer else {
             return match policy.rules.about_call(tool, Action::Ask, request.arguments) {
                 Some(rule) if answer == Answer::Allow => {
-                    let why = rule.reason.clone().unwrap_or_else(|| format!("{} asks about it", rule.place));
-                    Answer::Ask(Concern::new("is something a rule asks about", Some(why), None))
+                    Answer::Ask(Concern::new("is something a rule asks about", Some(rule.why("asks about")), None))
                 }
                 _ => answer,
             };
