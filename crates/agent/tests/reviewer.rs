@@ -22,6 +22,7 @@ fn doubts(what: &[&str]) -> Vec<Doubt> {
     let doubt = |(index, what): (usize, &&str)| Doubt {
         id: (index + 1).to_string(),
         what: (*what).to_owned(),
+        by_person: false,
         deletes: None,
         scope: None,
     };

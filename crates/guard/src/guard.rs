@@ -145,6 +145,7 @@ impl Guard {
             .map(|(index, (what, scope))| Doubt {
                 id: (index + 1).to_string(),
                 what: format!("{tool} {what}"),
+                by_person: false,
                 deletes: None,
                 scope,
             })
@@ -207,10 +208,16 @@ impl CommandVerdict {
             });
             let known = !finding.target.contains(['…', '*', '?', '[']) && finding.target.starts_with('/');
             let deletes = (finding.effect == Effect::Delete && known).then(|| PathBuf::from(&finding.target));
-            doubts.push(Doubt { id: (doubts.len() + 1).to_string(), what: sentence(finding), deletes, scope });
+            doubts.push(Doubt {
+                id: (doubts.len() + 1).to_string(),
+                what: sentence(finding),
+                by_person: false,
+                deletes,
+                scope,
+            });
         }
         for why in self.asked {
-            doubts.push(Doubt { id: (doubts.len() + 1).to_string(), what: why, deletes: None, scope: None });
+            doubts.push(wanted_by_a_rule(doubts.len(), why));
         }
         let Some(first) = self.open.first() else {
             return match doubts.first() {
@@ -228,6 +235,11 @@ impl CommandVerdict {
         };
         Answer::Ask(Concern { reason: format!("{}{more}", first.0.why), note: None, doubts })
     }
+}
+
+/// What a rule wants a person to look at, after `before` other doubts.
+fn wanted_by_a_rule(before: usize, why: String) -> Doubt {
+    Doubt { id: (before + 1).to_string(), what: why, by_person: true, deletes: None, scope: None }
 }
 
 /// A finding as one sentence.
@@ -266,18 +278,23 @@ impl Judge for Guard {
         } else {
             self.files(request)
         };
-        let Answer::Ask(_) = answer else {
-            return match policy.rules.about_call(tool, Action::Ask, request.arguments) {
-                Some(rule) if answer == Answer::Allow => {
-                    Answer::Ask(Concern::new("is something a rule asks about", Some(rule.why("asks about")), None))
-                }
-                _ => answer,
-            };
-        };
+        let asked = policy.rules.about_call(tool, Action::Ask, request.arguments).map(|rule| rule.why("asks about"));
         // What an argument is allowed to be is no answer to what a command does.
         let allowed = request.touches.command.is_none()
             && policy.rules.about_call(tool, Action::Allow, request.arguments).is_some();
-        if allowed { Answer::Allow } else { answer }
+        match (answer, asked) {
+            (Answer::Refuse(why), _) => Answer::Refuse(why),
+            // A rule that asks beats one that allows.
+            (Answer::Ask(mut concern), Some(why)) => {
+                concern.doubts.push(wanted_by_a_rule(concern.doubts.len(), why));
+                Answer::Ask(concern)
+            }
+            (Answer::Allow, Some(why)) => {
+                Answer::Ask(Concern::new("is something a rule asks about", Some(why), None).by_person())
+            }
+            (Answer::Ask(_), None) if allowed => Answer::Allow,
+            (answer, None) => answer,
+        }
     }
 }
 

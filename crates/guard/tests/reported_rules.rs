@@ -144,6 +144,14 @@ fn approval_40_a_rule_of_the_user_counts_more_than_what_a_tool_says_about_itself
             guard(json!([{ "tool": "mcp__s__list", "action": "allow" }, { "tool": "mcp__*", "action": "deny" }]), &[]);
         assert!(matches!(called(&denying, "mcp__s__list", effect, &call), Verdict::Refuse(_)), "{effect:?}");
     }
+    // One that asks beats one that allows, and it is a person who is asked.
+    let both = json!([{ "tool": "mcp__s__list", "action": "allow" }, { "tool": "mcp__s__*", "action": "ask" }]);
+    for effect in [Effect::Read, Effect::Network] {
+        let Verdict::Ask(concern) = called(&guard(both.clone(), &[]), "mcp__s__list", effect, &call) else {
+            panic!("{effect:?}")
+        };
+        assert!(concern.doubts.iter().any(|doubt| doubt.by_person), "{concern:?}");
+    }
     // Without a rule, whatever could act is asked about, and the yes is for exactly this call.
     let Verdict::Ask(concern) = called(&guard(json!([]), &[]), "mcp__s__list", Effect::Network, &call) else {
         panic!()

@@ -11,10 +11,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hermes_core::{
     Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalReviewer, ApprovalScope, Asker,
-    CancellationToken, Checkpointer, Concern, Doubt, Effect, HookCall, Judge, JudgeRequest, Opinion, Question,
-    RequestEnd, Review, ToolCx, Touches, Verdict,
+    CancellationToken, Checkpointer, Concern, Doubt, Effect, HookCall, HookDecision, Judge, JudgeRequest, Opinion,
+    Question, RequestEnd, Review, ToolCx, Touches, Verdict,
 };
 use hermes_runtime::{ApprovalMode, CallReport, Hooks, Status, Task};
+use hermes_testkit::hooks::Gate;
 use hermes_testkit::{FakeEnvironment, FakeTool, ScriptedPerson, reports};
 use serde_json::{Value, json};
 use setting::{Setting, called, error};
@@ -36,7 +37,7 @@ fn no_row_is_forgotten() {
 // ------------------------------------------------------------------------------------------------------ the parts
 
 /// Doubts every part of a command between semicolons. `rm X` can be approved for good, `sh X` only once, `make X` for a
-/// session, `ls` is no doubt, and `mkfs` never runs.
+/// session, `ls` is no doubt, `ask X` is for a person, and `mkfs` never runs.
 struct Parts;
 
 impl Judge for Parts {
@@ -56,7 +57,8 @@ impl Judge for Parts {
                 _ => None,
             };
             let id = (doubts.len() + 1).to_string();
-            doubts.push(Doubt { id, what: format!("{part} does harm"), deletes: None, scope });
+            let by_person = part.starts_with("ask ");
+            doubts.push(Doubt { id, what: format!("{part} does harm"), by_person, deletes: None, scope });
         }
         if doubts.is_empty() {
             return Verdict::Allow;
@@ -717,6 +719,21 @@ async fn the_reviewer_sees_the_whole_command_only_what_is_open_and_never_what_ne
     assert_eq!(run(&setting, command).await.status, Status::Ok);
     let doubts = vec!["sh 'b # not a comment' \"$X\" does harm".to_owned()];
     assert_eq!(*reviewer.saw.lock().unwrap(), [(command.to_owned(), doubts)]);
+}
+
+#[tokio::test]
+async fn what_a_rule_or_a_hook_wants_a_person_for_is_not_shown_to_the_reviewer() {
+    let (shell, book) = (shell(), Book::new());
+    let (first, second) = (person([DENY]), person([DENY]));
+    let reviewer = Reviewer::saying(&[("1", Opinion::Approve), ("2", Opinion::Approve)]);
+    let setting = smart(&shell, &first, &book, &reviewer);
+    assert_refused(&run(&setting, "rm a; ask b").await, "the user said no");
+    assert_eq!(told(&first)[0], "a rule or a plugin wants a person to decide");
+    let ask = HookDecision::Ask { reason: "touches money".into(), key: String::new() };
+    let hooks = Hooks { pre: vec![Arc::new(Gate::saying("bank", ask))], ..Hooks::default() };
+    let setting = smart(&shell, &second, &book, &reviewer).with_hooks(hooks);
+    assert_refused(&run(&setting, "rm a").await, "the user said no");
+    assert!(reviewer.saw.lock().unwrap().is_empty() && shell.calls().is_empty());
 }
 
 #[tokio::test]

@@ -213,6 +213,9 @@ fn remember(task: &Task, doubts: &[Doubt], end: RequestEnd) {
 /// `Ok` if a model finds every doubt harmless; else what a person should know.
 async fn reviewed(call: &Call<'_>, request: &ApprovalRequest, doubts: &[Doubt]) -> Result<(), String> {
     let approval = &call.scope.task.approval;
+    if doubts.iter().any(|doubt| doubt.by_person) {
+        return Err("a rule or a plugin wants a person to decide".into());
+    }
     let Some(reviewer) = &approval.reviewer else {
         return Err("no reviewer is set up (auxiliary.approval), so it is asked".into());
     };
