@@ -142,7 +142,7 @@ impl Index {
             self.loose.push(row);
         }
         let head = body.split('*').next().unwrap_or_default();
-        let tell = head.bytes().enumerate().last();
+        let tell = head.bytes().enumerate().next_back();
         self.rows.push(Row { at, what, why, starred: body.contains('*'), body: body.as_bytes().into(), deep, tell });
     }
 
