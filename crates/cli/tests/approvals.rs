@@ -405,7 +405,7 @@ fn what_must_never_run_does_not_in_any_mode() {
 fn without_anybody_to_ask_a_dangerous_call_is_refused_with_the_reason() {
     let hermes = hermes();
     with_build(&hermes);
-    assert_refused(&terminal(&hermes, "rm -rf build", &[]), 1, "it deletes everything");
+    assert_refused(&terminal(&hermes, "rm -rf build", &[]), 1, "with everything in it");
     assert_refused(&terminal(&hermes, "rm -rf build", &["--approve", "ask"]), 1, "nobody is here to ask");
     assert_refused(&terminal(&hermes, "rm -rf build", &["--approve", "none"]), 1, "--approve none");
     assert!(is_there(&hermes, "build/a.o"));

@@ -169,13 +169,10 @@ impl Machine<'_> {
 
     fn split(&mut self, value: &str, fields: &mut Fields) {
         let usual = self.state.variables.get("IFS").is_some_and(|values| Rc::ptr_eq(values, &self.usual_separators));
-        let separators: std::borrow::Cow<'_, str> = match usual {
-            true => " \t\n".into(),
-            false => match self.variable("IFS") {
-                Value::Text(separators) => separators.into(),
-                _ => " \t\n".into(),
-            },
-        };
+        let separators: std::borrow::Cow<'_, str> = if usual { " \t\n".into() } else { match self.variable("IFS") {
+            Value::Text(separators) => separators.into(),
+            _ => " \t\n".into(),
+        } };
         // Unknown text outside of quotes may be any number of arguments.
         let value: std::borrow::Cow<'_, str> =
             if value.contains(HOLE) { value.replace(HOLE, &HOLES.to_string()).into() } else { value.into() };
@@ -572,7 +569,7 @@ impl Machine<'_> {
             && !self.state.variables.contains_key(&parameter.name);
         match operation {
             Operation::Default { word, empty: counts } | Operation::Assign { word, empty: counts } => {
-                let mut instead = |machine: &mut Self| {
+                let instead = |machine: &mut Self| {
                     if matches!(operation, Operation::Default { .. }) && has_parts(word) {
                         return Held::Instead(word.clone());
                     }
@@ -632,8 +629,8 @@ impl Machine<'_> {
             }
             Operation::Names => held,
             Operation::Transform(kind) => match (kind, held) {
-                ('U', held) => each(held, |text| text.to_uppercase()),
-                ('L', held) => each(held, |text| text.to_lowercase()),
+                ('U', held) => each(held, str::to_uppercase),
+                ('L', held) => each(held, str::to_lowercase),
                 ('u', held) => each(held, |text| first(text, true)),
                 ('E', held) => each(held, escapes::ansi_c),
                 ('Q', held) => each(held, escapes::quoted),

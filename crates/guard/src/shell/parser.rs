@@ -13,12 +13,12 @@ use super::syntax::{AssignedValue, Assignment, Command, Compound, Item, Join, Pi
 use super::syntax::{Part, Script, Simple, Word};
 
 /// How many constructs may stand inside one another.
-pub const DEEPEST: usize = 60;
+pub(super) const DEEPEST: usize = 60;
 
 /// Why a text is no script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
-pub struct SyntaxError {
+pub(crate) struct SyntaxError {
     /// What is wrong.
     pub what: String,
     /// Where, in bytes.
@@ -29,12 +29,12 @@ pub struct SyntaxError {
 ///
 /// # Errors
 /// If bash would not run it, or if it is nested deeper than [`DEEPEST`].
-pub fn parse(source: &str) -> Result<Script, SyntaxError> {
+pub(crate) fn parse(source: &str) -> Result<Script, SyntaxError> {
     parse_at(source, 0, &Rc::new(Cell::new(4 * source.len() + 4_096)))
 }
 
 /// The lines in front of a text that is no script: bash runs them before it comes to what it cannot read.
-pub fn readable_lines(source: &str) -> Script {
+pub(crate) fn readable_lines(source: &str) -> Script {
     let mut parser = Parser::new(source, 0, Rc::new(Cell::new(4 * source.len() + 4_096)));
     let mut readable = Script::default();
     loop {
@@ -787,7 +787,7 @@ pub(super) fn is_meta(byte: u8) -> bool {
 }
 
 /// Whether a text can name a variable.
-pub fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -215,7 +215,7 @@ pub(crate) enum Operation {
 
 /// What a letter becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Letters {
+pub(crate) enum Letters {
     /// `^`
     Upper,
     /// `,`

@@ -292,9 +292,9 @@ impl Parser<'_> {
             _ => {
                 self.at += 1;
                 if in_quotes {
-                    pieces.quoted("$")
+                    pieces.quoted("$");
                 } else {
-                    pieces.bare("$")
+                    pieces.bare("$");
                 }
                 return Ok(());
             }
