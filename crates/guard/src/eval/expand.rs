@@ -3,16 +3,13 @@
 use std::rc::Rc;
 
 use super::arithmetic::{self, Outcome};
+use super::braces::{braces, has_braces};
 use super::state::{FileFact, Key, Slot, Value};
+use super::strings::{Length, drop_prefix, drop_suffix, first, letters, replace, slice, substring};
 use super::{Feed, Machine};
 use crate::escapes;
-use crate::shell::syntax::{Anchor, Letters, Operation, Parameter, Part, Word};
+use crate::shell::syntax::{Operation, Parameter, Part, Word};
 use crate::text::{self, HOLE, HOLES, JOB, MATCH, OUTPUT, PLAIN, SECRET};
-
-/// How many words one brace expression may become.
-const MOST_BRACES: usize = 64;
-/// The longest text that is matched against a pattern piece by piece.
-const LONGEST_MATCHED: usize = 4_096;
 
 /// What a parameter holds.
 enum Held {
@@ -169,10 +166,14 @@ impl Machine<'_> {
 
     fn split(&mut self, value: &str, fields: &mut Fields) {
         let usual = self.state.variables.get("IFS").is_some_and(|values| Rc::ptr_eq(values, &self.usual_separators));
-        let separators: std::borrow::Cow<'_, str> = if usual { " \t\n".into() } else { match self.variable("IFS") {
-            Value::Text(separators) => separators.into(),
-            _ => " \t\n".into(),
-        } };
+        let separators: std::borrow::Cow<'_, str> = if usual {
+            " \t\n".into()
+        } else {
+            match self.variable("IFS") {
+                Value::Text(separators) => separators.into(),
+                _ => " \t\n".into(),
+            }
+        };
         // Unknown text outside of quotes may be any number of arguments.
         let value: std::borrow::Cow<'_, str> =
             if value.contains(HOLE) { value.replace(HOLE, &HOLES.to_string()).into() } else { value.into() };
@@ -658,7 +659,10 @@ impl Machine<'_> {
             }
             Operation::Substring(offset, length) => {
                 let offset = self.arithmetic(offset);
-                let length = length.as_ref().map(|length| self.arithmetic(length));
+                let length = match length {
+                    Some(length) => Length::Of(self.arithmetic(length)),
+                    None => Length::Rest,
+                };
                 let sparse = match self.variable(&parameter.name) {
                     Value::Array(elements) if parameter.index.is_some() => Some(elements),
                     _ => None,
@@ -669,9 +673,9 @@ impl Machine<'_> {
                         let last = elements.iter().filter_map(|(at, _)| at.parse::<i64>().ok()).max().unwrap_or(-1);
                         let from = if offset < 0 { last + 1 + offset } else { offset };
                         let most = match length {
-                            Some(Some(length)) => usize::try_from(length).unwrap_or(0),
-                            Some(None) => return Held::Text(HOLE.into()),
-                            None => usize::MAX,
+                            Length::Of(Some(length)) => usize::try_from(length).unwrap_or(0),
+                            Length::Of(None) => return Held::Text(HOLE.into()),
+                            Length::Rest => usize::MAX,
                         };
                         let later = |at: &str| at.parse::<i64>().is_ok_and(|at| at >= from);
                         let values = elements.iter().filter(|(at, _)| from >= 0 && later(at)).take(most);
@@ -801,303 +805,4 @@ pub(super) fn put_element(elements: &mut Vec<(String, String)>, key: &str, value
             elements.insert(place, (key.to_owned(), value));
         }
     }
-}
-
-fn letters(text: &str, to: Letters, all: bool, pattern: &str) -> String {
-    let mut changed = String::with_capacity(text.len());
-    for (index, c) in text.chars().enumerate() {
-        if index > 0 && !all || !pattern.is_empty() && !text::matches(pattern, c.encode_utf8(&mut [0; 4])) {
-            changed.push(c);
-            continue;
-        }
-        match to {
-            Letters::Upper => changed.extend(c.to_uppercase()),
-            Letters::Lower => changed.extend(c.to_lowercase()),
-            Letters::Other if c.is_uppercase() => changed.extend(c.to_lowercase()),
-            Letters::Other => changed.extend(c.to_uppercase()),
-        }
-    }
-    changed
-}
-
-fn first(text: &str, upper: bool) -> String {
-    let mut chars = text.chars();
-    let Some(c) = chars.next() else { return String::new() };
-    let changed: String = if upper { c.to_uppercase().collect() } else { c.to_lowercase().collect() };
-    changed + chars.as_str()
-}
-
-fn borders(text: &str) -> impl DoubleEndedIterator<Item = usize> + '_ {
-    text.char_indices().map(|(at, _)| at).chain(std::iter::once(text.len()))
-}
-
-fn drop_prefix(text: &str, pattern: &str, longest: bool) -> String {
-    if text.len() > LONGEST_MATCHED || text::is_unknown(pattern) {
-        return format!("{HOLE}");
-    }
-    if text::is_literal(pattern) {
-        return text.strip_prefix(pattern).unwrap_or(text).to_owned();
-    }
-    let fits = |at: &usize| text::matches(pattern, &text[..*at]);
-    let end = if longest { borders(text).rev().find(fits) } else { borders(text).find(fits) };
-    text[end.unwrap_or(0)..].to_owned()
-}
-
-fn drop_suffix(text: &str, pattern: &str, longest: bool) -> String {
-    if text.len() > LONGEST_MATCHED || text::is_unknown(pattern) {
-        return format!("{HOLE}");
-    }
-    if text::is_literal(pattern) {
-        return text.strip_suffix(pattern).unwrap_or(text).to_owned();
-    }
-    let fits = |at: &usize| text::matches(pattern, &text[*at..]);
-    let begin = if longest { borders(text).find(fits) } else { borders(text).rev().find(fits) };
-    text[..begin.unwrap_or(text.len())].to_owned()
-}
-
-fn replace(text: &str, pattern: &str, with: &str, all: bool, anchor: Option<Anchor>) -> String {
-    if pattern.is_empty() {
-        let with = with.replace(MATCH, "");
-        return match anchor {
-            Some(Anchor::Start) => format!("{with}{text}"),
-            Some(Anchor::End) => format!("{text}{with}"),
-            None => text.to_owned(),
-        };
-    }
-    if text::is_unknown(pattern) || (!text::is_literal(pattern) && text.len() > 256) {
-        return format!("{HOLE}");
-    }
-    if text.is_empty() {
-        return if text::matches(pattern, "") { with.replace(MATCH, "") } else { String::new() };
-    }
-    match anchor {
-        Some(Anchor::Start) => {
-            let end = borders(text).rev().find(|at| text::matches(pattern, &text[..*at]));
-            return end.map_or_else(
-                || text.to_owned(),
-                |end| format!("{}{}", with.replace(MATCH, &text[..end]), &text[end..]),
-            );
-        }
-        Some(Anchor::End) => {
-            let begin = borders(text).find(|at| text::matches(pattern, &text[*at..]));
-            return begin.map_or_else(
-                || text.to_owned(),
-                |begin| format!("{}{}", &text[..begin], with.replace(MATCH, &text[begin..])),
-            );
-        }
-        None => {}
-    }
-    if text::is_literal(pattern) {
-        let with = &with.replace(MATCH, pattern);
-        return if all { text.replace(pattern, with) } else { text.replacen(pattern, with, 1) };
-    }
-    let mut out = String::new();
-    let mut at = 0;
-    while at < text.len() {
-        let found = borders(text).rev().filter(|end| *end > at).find(|end| text::matches(pattern, &text[at..*end]));
-        match found {
-            Some(end) => {
-                out.push_str(&with.replace(MATCH, &text[at..end]));
-                at = end;
-                if !all {
-                    break;
-                }
-            }
-            None => {
-                let length = text[at..].chars().next().map_or(1, char::len_utf8);
-                out.push_str(&text[at..at + length]);
-                at += length;
-            }
-        }
-    }
-    out.push_str(&text[at..]);
-    out
-}
-
-fn range(size: usize, offset: Option<i64>, length: Option<Option<i64>>) -> Option<std::ops::Range<usize>> {
-    let offset = offset?;
-    let begin = if offset < 0 {
-        match size.checked_sub(offset.unsigned_abs() as usize) {
-            Some(begin) => begin,
-            None => return Some(0..0),
-        }
-    } else {
-        offset as usize
-    };
-    let begin = begin.min(size);
-    let end = match length {
-        None => size,
-        Some(length) => {
-            let length = length?;
-            if length < 0 {
-                size.checked_sub(length.unsigned_abs() as usize)?
-            } else {
-                begin.saturating_add(length as usize)
-            }
-        }
-    };
-    Some(begin..end.clamp(begin, size))
-}
-
-fn substring(text: &str, offset: Option<i64>, length: Option<Option<i64>>) -> String {
-    if !text::is_literal(text) {
-        return HOLE.into();
-    }
-    let chars: Vec<char> = text.chars().collect();
-    range(chars.len(), offset, length).map_or_else(|| HOLE.into(), |range| chars[range].iter().collect())
-}
-
-fn slice(values: &[String], offset: Option<i64>, length: Option<Option<i64>>, positional: bool) -> Vec<String> {
-    // `${@:1}` counts from one.
-    let offset = if positional { offset.map(|offset| if offset > 0 { offset - 1 } else { offset }) } else { offset };
-    range(values.len(), offset, length).map_or_else(|| vec![HOLE.into()], |range| values[range].to_vec())
-}
-
-// ----------------------------------------------------------------------------------------------------------- braces
-
-fn has_braces(word: &Word) -> bool {
-    word.parts.iter().any(|part| matches!(part, Part::Bare(text) if text.contains('{')))
-}
-
-/// A character outside of quotes, or a piece that braces do not look into.
-#[derive(Clone, Copy)]
-enum Token<'w> {
-    Character(char),
-    Piece(&'w Part),
-}
-
-/// `a{b,c}d` as `abd acd`, and `{1..3}` as `1 2 3`.
-fn braces(word: &Word) -> Vec<Word> {
-    let mut tokens = Vec::new();
-    for part in &word.parts {
-        match part {
-            Part::Bare(text) => tokens.extend(text.chars().map(Token::Character)),
-            other => tokens.push(Token::Piece(other)),
-        }
-    }
-    if tokens.len() > LONGEST_MATCHED {
-        return vec![word.clone()];
-    }
-    let mut words = Vec::new();
-    let mut budget = MOST_BRACES;
-    spread(&tokens, &mut budget, 0).into_iter().for_each(|tokens| words.push(collect(&tokens)));
-    words
-}
-
-fn collect(tokens: &[Token<'_>]) -> Word {
-    let mut parts: Vec<Part> = Vec::new();
-    for token in tokens {
-        match (token, parts.last_mut()) {
-            (Token::Character(c), Some(Part::Bare(text))) => text.push(*c),
-            (Token::Character(c), _) => parts.push(Part::Bare(c.to_string())),
-            (Token::Piece(part), _) => parts.push((*part).clone()),
-        }
-    }
-    Word { parts }
-}
-
-fn spread<'w>(tokens: &[Token<'w>], budget: &mut usize, depth: usize) -> Vec<Vec<Token<'w>>> {
-    let is = |at: usize, wanted: char| matches!(tokens.get(at), Some(Token::Character(c)) if *c == wanted);
-    if depth > 16 {
-        return vec![tokens.to_vec()];
-    }
-    for open in 0..tokens.len() {
-        if !is(open, '{') {
-            continue;
-        }
-        let mut level = 0_usize;
-        let mut commas = Vec::new();
-        let mut close = None;
-        for at in open + 1..tokens.len() {
-            if is(at, '{') {
-                level += 1;
-            } else if is(at, '}') {
-                if level == 0 {
-                    close = Some(at);
-                    break;
-                }
-                level -= 1;
-            } else if is(at, ',') && level == 0 {
-                commas.push(at);
-            }
-        }
-        let Some(close) = close else { continue };
-        let mut choices: Vec<Vec<Token<'w>>> = Vec::new();
-        if commas.is_empty() {
-            let Some(items) = sequence(&tokens[open + 1..close]) else { continue };
-            choices.extend(items.into_iter().map(|item| item.chars().map(Token::Character).collect()));
-        } else {
-            let mut begin = open + 1;
-            for end in commas.into_iter().chain([close]) {
-                choices.extend(spread(&tokens[begin..end], budget, depth + 1));
-                begin = end + 1;
-            }
-        }
-        let tails = spread(&tokens[close + 1..], budget, depth + 1);
-        let mut all = Vec::new();
-        for choice in &choices {
-            for tail in &tails {
-                if *budget == 0 && !all.is_empty() {
-                    // Too many: what is left out stands for anything.
-                    let mut rest = tokens[..open].to_vec();
-                    rest.push(Token::Character(HOLE));
-                    rest.extend(tail);
-                    all.push(rest);
-                    return all;
-                }
-                *budget = budget.saturating_sub(1);
-                let mut one = tokens[..open].to_vec();
-                one.extend(choice);
-                one.extend(tail);
-                all.push(one);
-            }
-        }
-        return all;
-    }
-    vec![tokens.to_vec()]
-}
-
-/// The items of `1..5`, `a..e`, `1..9..2`; past a few dozen one item stands for the rest.
-fn sequence(tokens: &[Token<'_>]) -> Option<Vec<String>> {
-    let text: Option<String> = tokens
-        .iter()
-        .map(|token| match token {
-            Token::Character(c) => Some(*c),
-            Token::Piece(_) => None,
-        })
-        .collect();
-    let text = text?;
-    let parts: Vec<&str> = text.split("..").collect();
-    let (&[first, last] | &[first, last, _]) = parts.as_slice() else { return None };
-    let step = match parts.get(2) {
-        Some(step) => step.parse::<i64>().ok()?.unsigned_abs().max(1) as usize,
-        None => 1,
-    };
-    let letter = |text: &str| text.chars().next().filter(|c| text.len() == 1 && c.is_ascii_alphabetic());
-    let (from, to, letters) = match (letter(first), letter(last)) {
-        (Some(a), Some(b)) => (i64::from(u32::from(a)), i64::from(u32::from(b)), true),
-        _ => (first.parse::<i64>().ok()?, last.parse::<i64>().ok()?, false),
-    };
-    let padded = |text: &str| {
-        let digits = text.trim_start_matches(['-', '+']);
-        digits.len() > 1 && digits.starts_with('0')
-    };
-    let width = if !letters && (padded(first) || padded(last)) { first.len().max(last.len()) } else { 0 };
-    let show = |value: i64| {
-        if letters {
-            u32::try_from(value).ok().and_then(char::from_u32).map(String::from).unwrap_or_default()
-        } else {
-            format!("{value:0width$}")
-        }
-    };
-    let mut items: Vec<String> = if from <= to {
-        (from..=to).step_by(step).take(MOST_BRACES / 2 + 1).map(show).collect()
-    } else {
-        (to..=from).rev().step_by(step).take(MOST_BRACES / 2 + 1).map(show).collect()
-    };
-    if items.len() > MOST_BRACES / 2 {
-        items.pop();
-        items.push(PLAIN.into());
-    }
-    Some(items)
 }

@@ -7,12 +7,14 @@
 //! "cannot tell", never "safe".
 
 mod arithmetic;
+mod braces;
 mod builtins;
 mod call;
 mod decode;
 mod expand;
 mod run;
 pub(crate) mod state;
+mod strings;
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

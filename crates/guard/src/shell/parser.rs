@@ -316,7 +316,9 @@ impl<'s> Parser<'s> {
             self.at += 1;
             if self.peek() == Some(b'&') {
                 self.at += 1;
-                add_redirect(stages.last_mut(), RedirectKind::Duplicate, Word { parts: vec![Part::Bare("1".into())] });
+                if let Some(stage) = stages.last_mut() {
+                    errors_follow(stage);
+                }
             }
             self.newlines();
             stages.push(self.command()?);
@@ -673,9 +675,8 @@ impl<'s> Parser<'s> {
                 self.at += length + 2;
             }
         }
-        if !matches!(self.peek(), Some(b'<' | b'>')) && !(self.at == begin && (self.starts_with("&>")))
-            || (self.at_process() && self.at == begin)
-        {
+        let arrow = matches!(self.peek(), Some(b'<' | b'>')) || self.at == begin && self.starts_with("&>");
+        if !arrow || self.at == begin && self.at_process() {
             self.at = begin;
             return Ok(None);
         }
@@ -745,14 +746,15 @@ fn is_definition(script: &Script) -> bool {
     matches!(script.items[0].first.stages.as_slice(), [Command::Function(..)]) && script.items[0].rest.is_empty()
 }
 
-fn add_redirect(command: Option<&mut Command>, kind: RedirectKind, word: Word) {
-    let cell = OnceCell::new();
-    let _ = cell.set(word);
-    let redirect = Redirect { descriptor: Some(2), kind, target: Rc::new(cell) };
+/// `|&` is `2>&1 |`.
+fn errors_follow(command: &mut Command) {
+    let one = Word { parts: vec![Part::Bare("1".into())] };
+    let redirect =
+        Redirect { descriptor: Some(2), kind: RedirectKind::Duplicate, target: Rc::new(OnceCell::from(one)) };
     match command {
-        Some(Command::Simple(simple)) => simple.redirects.push(redirect),
-        Some(Command::Compound(_, redirects)) => redirects.push(redirect),
-        Some(Command::Function(..)) | None => {}
+        Command::Simple(simple) => simple.redirects.push(redirect),
+        Command::Compound(_, redirects) => redirects.push(redirect),
+        Command::Function(..) => {}
     }
 }
 

@@ -249,7 +249,8 @@ impl Parser<'_> {
                     inner.push_str(&self.source[run..self.at]);
                     let escaped = self.peek_at(1);
                     self.at += 1;
-                    if !matches!(escaped, Some(b'`' | b'$' | b'\\')) && !(in_quotes && escaped == Some(b'"')) {
+                    let special = matches!(escaped, Some(b'`' | b'$' | b'\\')) || in_quotes && escaped == Some(b'"');
+                    if !special {
                         inner.push('\\');
                     }
                     inner.push_str(self.character().to_owned().as_str());
