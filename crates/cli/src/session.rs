@@ -9,6 +9,7 @@ use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_p
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
 use hermes_guard::Guard;
+use hermes_guard::injection;
 use hermes_guard::redact::Secrets;
 use hermes_runtime::{
     ApprovalMode, Approvals, Budget, Checks, Definitions, Dispatcher, Hooks, Profile, Registry, Selection, Task,
@@ -20,6 +21,8 @@ use crate::args::{AgentArgs, Approve};
 use crate::config::Config;
 use crate::env_file::Machine;
 use crate::models::{self, Chosen};
+use crate::terminal::out;
+use crate::terminal::text::visible;
 use crate::words::Failure;
 use crate::workspace;
 use crate::world::{SystemClock, World};
@@ -191,6 +194,9 @@ pub(crate) async fn agent(
     let environment = Arc::clone(&task.environment);
     let cwd = environment.cwd();
     let project = project_file::find(&*environment, &cwd).await;
+    if let Some(project) = &project {
+        warn_of_instructions(world, project);
+    }
     let system_prompt = system_prompt::build(&system_prompt::Facts {
         host: &format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         cwd: &cwd,
@@ -211,6 +217,15 @@ pub(crate) async fn agent(
         system_prompt,
     });
     agent.map_err(|error| unknown(config, error))
+}
+
+/// Says where a project file looks as if somebody else had written into it. The file is read all the same.
+fn warn_of_instructions(world: &World, project: &project_file::ProjectFile) {
+    let warnings = injection::scan(&project.text);
+    for warning in warnings.iter().filter(|warning| warning.level == injection::Level::Warn) {
+        let place = format!("{}:{}", world.shown(&project.path), warning.line);
+        out::error(&format!("hermes: {place} {}: {}", warning.kind.in_words(), visible(&warning.excerpt)));
+    }
 }
 
 /// How many tools an agent has, and what the configuration took away, in a few words.

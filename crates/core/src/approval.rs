@@ -17,6 +17,13 @@ use crate::{CancellationToken, JsonMap, ToolSpec, Touches};
 pub trait Judge: Send + Sync {
     /// The verdict on one call. An implementation that cannot tell answers [`Verdict::Ask`], never [`Verdict::Allow`].
     fn judge(&self, request: &JudgeRequest<'_>) -> Verdict;
+
+    /// Whose text the answer of the call will hold, if that is somebody outside, for example `the network (a command)`:
+    /// what a model reads of it is then marked as not its user's.
+    fn outside(&self, request: &JudgeRequest<'_>) -> Option<String> {
+        let _ = request;
+        None
+    }
 }
 
 /// What a judge looks at.

@@ -10,7 +10,7 @@ use crate::paths::PathPolicy;
 use crate::place;
 use crate::policy::{Action, Area, Policy, Scope};
 use crate::world::{World, no_links};
-use crate::{Judgement, judge_parts};
+use crate::{eval, redact};
 
 /// The judge. Its policy can be replaced while conversations go on.
 #[derive(Debug)]
@@ -59,22 +59,14 @@ impl Guard {
 
     /// The verdict on a command of a tool, with everything that is not covered.
     pub fn judge_command(&self, tool: &str, command: &str, world: &World) -> CommandVerdict {
-        let (judgement, commands) = judge_parts(command, world);
-        self.held_against(tool, command, judgement, &commands, world)
+        self.held_against(tool, command, eval::read(command, world, true), world)
     }
 
-    fn held_against(
-        &self,
-        tool: &str,
-        command: &str,
-        judgement: Judgement,
-        commands: &[String],
-        world: &World,
-    ) -> CommandVerdict {
+    fn held_against(&self, tool: &str, command: &str, reading: eval::Reading, world: &World) -> CommandVerdict {
         let policy = self.policy();
         let mut verdict = CommandVerdict { denied: None, hardline: None, open: Vec::new(), asked: Vec::new() };
-        verdict.hardline = judgement.findings.iter().find(|finding| finding.verdict == Verdict::Hardline).cloned();
-        let texts = || commands.iter().map(String::as_str).chain([command.trim()]);
+        verdict.hardline = reading.findings.iter().find(|finding| finding.verdict == Verdict::Hardline).cloned();
+        let texts = || reading.commands.iter().map(String::as_str).chain([command.trim()]);
         verdict.denied = texts().find_map(|text| policy.rules.about_command(tool, Action::Deny, text)).map(|rule| {
             rule.reason
                 .clone()
@@ -88,7 +80,7 @@ impl Guard {
                 }
             }
         }
-        for finding in judgement.findings {
+        for finding in reading.findings {
             let scope = Scope::of(&finding, world);
             let allowed =
                 !finding.words.is_empty() && policy.rules.about_command(tool, Action::Allow, &finding.words).is_some();
@@ -102,7 +94,10 @@ impl Guard {
     fn command(&self, request: &JudgeRequest<'_>, command: &str) -> Answer {
         let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd);
         let world = self.world(cwd, request.root, request.shares_our_files);
-        let verdict = self.judge_command(request.spec.name.as_str(), command, &world);
+        let mut verdict = self.judge_command(request.spec.name.as_str(), command, &world);
+        if redact::contains_mask(command) {
+            verdict.asked.push("it holds a mask where a secret was hidden from the model".into());
+        }
         verdict.answer(&world)
     }
 
@@ -110,6 +105,10 @@ impl Guard {
         let world = self.world(request.cwd, request.root, request.shares_our_files);
         let tool = request.spec.name.as_str();
         let mut doubts: Vec<(String, Option<ApprovalScope>)> = Vec::new();
+        if !request.touches.writes.is_empty() && request.arguments.values().any(holds_mask) {
+            let why = "writes a mask ([redacted: …]) where a secret was hidden from the model, which would destroy the secret";
+            doubts.push((why.into(), None));
+        }
         let pairs = |stated: &[PathBuf], real: &[PathBuf]| -> Vec<(PathBuf, PathBuf)> {
             let stated = stated.iter().map(Some).chain(std::iter::repeat(None));
             real.iter().zip(stated).map(|(real, stated)| (stated.unwrap_or(real).clone(), real.clone())).collect()
@@ -153,6 +152,16 @@ impl Guard {
             })
             .collect();
         Answer::Ask(Concern { reason, note: None, doubts })
+    }
+}
+
+/// Whether a value holds what the redactor puts in the place of a secret.
+fn holds_mask(value: &serde_json::Value) -> bool {
+    match value {
+        serde_json::Value::String(text) => redact::contains_mask(text),
+        serde_json::Value::Array(items) => items.iter().any(holds_mask),
+        serde_json::Value::Object(fields) => fields.values().any(holds_mask),
+        _ => false,
     }
 }
 
@@ -230,6 +239,13 @@ fn sentence(finding: &Finding) -> String {
 }
 
 impl Judge for Guard {
+    fn outside(&self, request: &JudgeRequest<'_>) -> Option<String> {
+        let command = request.touches.command.as_deref()?;
+        let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd);
+        let world = self.world(cwd, request.root, request.shares_our_files);
+        eval::read(command, &world, false).shows_remote.then(|| "the network, by a command".to_owned())
+    }
+
     fn judge(&self, request: &JudgeRequest<'_>) -> Answer {
         let tool = request.spec.name.as_str();
         let policy = self.policy();

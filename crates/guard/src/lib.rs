@@ -1,4 +1,21 @@
 //! Judge: what a command would do, who must be asked, and what may be read, fetched and shown.
+//!
+//! [`judge`] reads a command the way bash does and says, without running anything, which effects it would have on which
+//! targets. [`Guard`] is the [`hermes_core::Judge`] that holds this against rules and approvals ([`policy`]). Beside it live
+//! what decides about paths ([`paths`]), addresses ([`url_policy`]), secrets in text ([`redact`]) and instructions that
+//! somebody smuggled into it ([`injection`]). The crate refuses to run anything and to ask anybody.
+//!
+//! The one tricky idea: what nobody can know stays visible. A half-known text carries its holes as characters of a private
+//! plane through every expansion, filter and model ([`text`]), and a hole that reaches a place where it would run is
+//! dangerous. Unknown is never safe, and known is never guessed.
+//!
+//! Start reading at [`eval`], then [`programs`]; `docs/decisions/shell-grammar.md` says why the grammar is ours.
+//!
+//! It is no wall: it reads what a command says, not what the programs do inside. See `SECURITY.md`.
+#![allow(clippy::match_same_arms, reason = "what programs do is written as tables; a row stays with its kin")]
+#![allow(clippy::case_sensitive_file_extension_comparisons, reason = "names of files mean what they are on Linux")]
+#![allow(clippy::format_collect, clippy::needless_for_each, reason = "short texts, read more easily this way")]
+#![allow(clippy::unnecessary_wraps, reason = "filters in one table have one type")]
 
 mod code;
 mod escapes;
@@ -40,14 +57,7 @@ impl Judgement {
 
 /// Judges a command that bash would run.
 pub fn judge(command: &str, world: &World) -> Judgement {
-    Judgement::of(eval::findings(command, world, None))
-}
-
-/// The same, with the simple commands that would run, wrappers taken off and words resolved: what rules are about.
-pub fn judge_parts(command: &str, world: &World) -> (Judgement, Vec<String>) {
-    let mut commands = Vec::new();
-    let findings = eval::findings(command, world, Some(&mut commands));
-    (Judgement::of(findings), commands)
+    Judgement::of(eval::read(command, world, false).findings)
 }
 
 /// For tests that ask bash the same: whether the text is a script.

@@ -169,11 +169,20 @@ fn classify_device(device: &str) -> TargetClass {
         return TargetClass::Thing;
     }
     let numbered = |prefix: &str| {
-        first.strip_prefix(prefix).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || is_open(c)))
+        first.strip_prefix(prefix).is_some_and(|rest| {
+            rest.chars().all(|c| c.is_ascii_alphanumeric() || is_open(c) || matches!(c, ']' | '-' | '!' | '^'))
+        })
+    };
+    // Names of other systems, which are a disk only with a number.
+    let counted = |prefix: &str| {
+        first.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || is_open(c)))
     };
     let raw = ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "loop", "nbd", "zd", "zvol", "rdisk", "disk", "bcache"]
         .iter()
         .any(|prefix| numbered(prefix))
+        || ["ada", "da", "ad", "nvd", "nda", "wd", "sg", "sr", "st", "mtd", "pmem", "rbd", "drbd", "rsd", "vblk"]
+            .iter()
+            .any(|prefix| counted(prefix))
         || matches!(first, "mapper" | "disk" | "block" | "mem" | "kmem" | "zvol" | "drbd0")
         // A logical volume: `/dev/group/volume`.
         || (device.contains('/')

@@ -6,35 +6,35 @@
 //! what comes from outside.
 
 /// Text of any length that nobody knows; one argument.
-pub const HOLE: char = '\u{F0000}';
+pub(crate) const HOLE: char = '\u{F0000}';
 /// The same, outside of quotes: any number of arguments.
-pub const HOLES: char = '\u{F0001}';
+pub(crate) const HOLES: char = '\u{F0001}';
 /// The same, from a command substitution.
-pub const OUTPUT: char = '\u{F0002}';
+pub(crate) const OUTPUT: char = '\u{F0002}';
 /// The same, and it holds a secret.
-pub const SECRET: char = '\u{F0003}';
+pub(crate) const SECRET: char = '\u{F0003}';
 /// The same, and it came over the network.
-pub const REMOTE: char = '\u{F0004}';
+pub(crate) const REMOTE: char = '\u{F0004}';
 /// Unknown text without blanks, slashes or anything a shell minds: a number, a date, a host's name.
-pub const PLAIN: char = '\u{F0005}';
+pub(crate) const PLAIN: char = '\u{F0005}';
 /// The number of a process that this very command started.
-pub const JOB: char = '\u{F0006}';
+pub(crate) const JOB: char = '\u{F0006}';
 /// A name that `mktemp` made up.
-pub const FRESH: char = '\u{F0007}';
+pub(crate) const FRESH: char = '\u{F0007}';
 /// A living `*`.
-pub const STAR: char = '\u{F0008}';
+pub(crate) const STAR: char = '\u{F0008}';
 /// A living `?`.
-pub const QUERY: char = '\u{F0009}';
+pub(crate) const QUERY: char = '\u{F0009}';
 /// A living `[`.
-pub const BRACKET: char = '\u{F000A}';
+pub(crate) const BRACKET: char = '\u{F000A}';
 /// A living `&` in a replacement: what was matched.
-pub const MATCH: char = '\u{F000B}';
+pub(crate) const MATCH: char = '\u{F000B}';
 
 /// The characters of the private planes that this module claims.
 const CLAIMED: std::ops::RangeInclusive<char> = '\u{F0000}'..='\u{F00FF}';
 
 /// A text from outside, without the characters that mean something here.
-pub fn clean(text: &str) -> std::borrow::Cow<'_, str> {
+pub(crate) fn clean(text: &str) -> std::borrow::Cow<'_, str> {
     // All claimed characters begin with the byte F3 in UTF-8.
     if text.as_bytes().contains(&0xF3) && text.contains(|c| CLAIMED.contains(&c)) {
         text.replace(|c| CLAIMED.contains(&c), "\u{FFFD}").into()
@@ -44,27 +44,27 @@ pub fn clean(text: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// Whether a character stands for text that nobody knows.
-pub fn is_hole(c: char) -> bool {
+pub(crate) fn is_hole(c: char) -> bool {
     (HOLE..=REMOTE).contains(&c)
 }
 
 /// Whether nobody knows a part of the text; [`PLAIN`], [`JOB`] and [`FRESH`] are known well enough.
-pub fn is_unknown(text: &str) -> bool {
+pub(crate) fn is_unknown(text: &str) -> bool {
     text.as_bytes().contains(&0xF3) && text.contains(is_hole)
 }
 
 /// Whether anything in the text is not literal.
-pub fn is_literal(text: &str) -> bool {
+pub(crate) fn is_literal(text: &str) -> bool {
     !text.as_bytes().contains(&0xF3) || !text.contains(|c| CLAIMED.contains(&c))
 }
 
 /// Whether the text holds a living `*`, `?` or `[`.
-pub fn has_glob(text: &str) -> bool {
+pub(crate) fn has_glob(text: &str) -> bool {
     text.as_bytes().contains(&0xF3) && text.contains([STAR, QUERY, BRACKET])
 }
 
 /// The text with living globs as the characters they were, for reading it again or showing it.
-pub fn unglob(text: &str) -> String {
+pub(crate) fn unglob(text: &str) -> String {
     if is_literal(text) {
         return text.to_owned();
     }
@@ -72,7 +72,7 @@ pub fn unglob(text: &str) -> String {
 }
 
 /// The text as a person reads it: what is unknown becomes `…`.
-pub fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in unglob(text).chars() {
         match c {
@@ -89,7 +89,7 @@ pub fn shown(text: &str) -> String {
 }
 
 /// The text with living globs for `*`, `?` and `[`.
-pub fn live(text: &str) -> String {
+pub(crate) fn live(text: &str) -> String {
     if !text.contains(['*', '?', '[']) {
         return text.to_owned();
     }
@@ -105,7 +105,7 @@ pub fn live(text: &str) -> String {
 
 /// Whether `name` matches a pattern with living globs and holes, either of which may stand for any text. Linear but for
 /// one step back to the last star.
-pub fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);

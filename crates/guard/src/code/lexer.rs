@@ -310,7 +310,11 @@ impl Lexer<'_> {
                         {
                             name.push(c);
                         }
-                        out.push_str(if name.trim_matches(['{', '}']) == "ENV{HOME" { "~" } else { "\u{F0000}" });
+                        out.push_str(match name.trim_matches('}') {
+                            "ENV{HOME" => "~",
+                            "ENV{" => "\u{F0003}",
+                            _ => "\u{F0000}",
+                        });
                     } else {
                         out.push(c);
                     }

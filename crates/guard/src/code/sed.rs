@@ -6,7 +6,7 @@ use crate::text;
 /// Reports what a `sed` script does.
 pub(crate) fn sed(call: &mut Call<'_, '_>, script: &str) {
     let script = text::unglob(script);
-    let mut reader = Reader { text: &script, at: 0 };
+    let mut reader = Reader { text: &script, at: 0, waiting: None };
     while let Some(action) = reader.next() {
         match action {
             Action::Run(command) if command.trim().is_empty() => {
@@ -35,6 +35,7 @@ enum Action {
 struct Reader<'t> {
     text: &'t str,
     at: usize,
+    waiting: Option<String>,
 }
 
 impl<'t> Reader<'t> {
@@ -93,6 +94,10 @@ impl<'t> Reader<'t> {
     }
 
     fn next(&mut self) -> Option<Action> {
+        // What the flag `e` runs is the whole line; what is put into it is looked at besides.
+        if let Some(constant) = self.waiting.take() {
+            return Some(Action::Run(constant));
+        }
         loop {
             self.skip(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}'));
             self.address();
@@ -117,7 +122,7 @@ impl<'t> Reader<'t> {
                     self.delimited(delimiter);
                     let with = self.delimited(delimiter);
                     let mut runs = false;
-                    while let Some(flag) = self.peek().filter(|c| c.is_ascii_alphanumeric()) {
+                    while let Some(flag) = self.peek().filter(char::is_ascii_alphanumeric) {
                         self.take();
                         match flag {
                             'e' => runs = true,
@@ -126,7 +131,8 @@ impl<'t> Reader<'t> {
                         }
                     }
                     if runs {
-                        return Some(Action::Run(constant(with).unwrap_or_default()));
+                        self.waiting = constant(with);
+                        return Some(Action::Run(String::new()));
                     }
                 }
                 'y' => {

@@ -171,6 +171,12 @@ fn printf(call: &mut Call<'_, '_>) {
 
 /// Only what is certain: whether a text is empty, whether two texts are equal, numbers.
 fn test(call: &mut Call<'_, '_>) {
+    // `-v name[index]`: the index is expanded.
+    if let Some(at) = call.arguments().iter().position(|word| word == "-v" || word == "-R")
+        && let Some(name) = call.arguments().get(at + 1).cloned()
+    {
+        call.machine.expanded(&name);
+    }
     let words: Vec<&str> =
         call.arguments().iter().map(String::as_str).filter(|word| *word != "]" && *word != "]]").collect();
     let literal = words.iter().all(|word| text::is_literal(word));
@@ -208,7 +214,7 @@ fn read(call: &mut Call<'_, '_>) {
     let mut line = line.unwrap_or_else(|| if fed { String::new() } else { HOLE.into() });
     if options.has("d") && fed {
         // Another delimiter than the newline: take all of it.
-        line = line + &call.input().unwrap_or_default();
+        line.push_str(&call.input().unwrap_or_default());
     }
     if !options.has("r") {
         line = line.replace('\\', "");

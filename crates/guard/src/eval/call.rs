@@ -70,7 +70,12 @@ impl<'m, 'w> Call<'m, 'w> {
             if !shown.is_empty() {
                 shown.push(' ');
             }
-            shown.push_str(&text::shown(&super::run::quoted(&text::unglob(word))));
+            // A living glob is written as it was, without quotes that would kill it.
+            if text::has_glob(word) {
+                shown.push_str(&text::shown(word));
+            } else {
+                shown.push_str(&text::shown(&super::run::quoted(word)));
+            }
             if shown.len() > 300 {
                 shown.push('…');
                 break;
@@ -113,15 +118,16 @@ impl<'m, 'w> Call<'m, 'w> {
 
     /// Where a path leads. `follow` says whether a link at its end is followed.
     pub(crate) fn place(&mut self, path: &str, follow: bool) -> Place {
-        let cwd = self.machine.cwd();
+        // Nearly always there is one directory, and it is only looked at.
+        let single = self.machine.state.variables.get("PWD").filter(|values| values.len() == 1).cloned();
+        let chosen = if single.is_some() { None } else { self.machine.cwd() };
+        let cwd = match single.as_deref().map(Vec::as_slice) {
+            Some([super::state::Value::Text(path)]) if !text::is_unknown(path) => Some(path.as_str()),
+            _ => chosen.as_deref(),
+        };
         let (world, links) = (self.machine.world, &self.machine.state.links);
-        let mut place = place::resolve(
-            path,
-            cwd.as_deref(),
-            world,
-            &|path| links.get(path).cloned().or_else(|| (world.link)(path)),
-            follow,
-        );
+        let mut place =
+            place::resolve(path, cwd, world, &|path| links.get(path).cloned().or_else(|| (world.link)(path)), follow);
         // Inside a container a mounted directory is the host's.
         let mount = self
             .machine
@@ -166,7 +172,13 @@ impl<'m, 'w> Call<'m, 'w> {
             }
             TargetClass::Unknown => "deletes something whose place cannot be told".to_owned(),
             _ if extent == Extent::Shred => "erases it beyond recovery".to_owned(),
-            _ if bulk => format!("deletes everything that this names, {}", class.in_words()),
+            _ if text::is_unknown(path) => {
+                format!("deletes files that cannot be named beforehand, {}", class.in_words())
+            }
+            _ if text::has_glob(path) => {
+                format!("deletes whatever {} matches, {}", text::shown(path), class.in_words())
+            }
+            _ if bulk => format!("deletes {} with everything in it, {}", text::shown(path), class.in_words()),
             TargetClass::Workspace | TargetClass::Temporary => {
                 if !sensitive::is_database(path) {
                     return;

@@ -15,6 +15,7 @@ pub(crate) fn decoder(name: &str) -> Option<Filter> {
         "base32" => base32,
         "basenc" => basenc,
         "xxd" => xxd,
+        "od" => od,
         "rev" => rev,
         "tac" => tac,
         "tr" | "gtr" => tr,
@@ -127,8 +128,10 @@ fn basenc(arguments: &[String], input: &str) -> Option<String> {
 fn unhex(input: &str) -> Option<String> {
     let digits: Vec<u32> =
         input.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
-    let bytes: Vec<u8> =
-        digits.chunks(2).map(|pair| (pair[0] << 4 | pair.get(1).copied().unwrap_or(0)) as u8).collect();
+    let bytes: Vec<u8> = digits
+        .chunks(2)
+        .filter_map(|pair| u8::try_from(pair[0] << 4 | pair.get(1).copied().unwrap_or(0)).ok())
+        .collect();
     Some(text::clean(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 
@@ -147,6 +150,26 @@ fn xxd(arguments: &[String], input: &str) -> Option<String> {
         .map(|line| line.trim_start().split("  ").next().unwrap_or_default())
         .collect();
     unhex(&hex)
+}
+
+/// `od -An -tx1`, `od -An -to1`: each byte as a number.
+fn od(arguments: &[String], input: &str) -> Option<String> {
+    let options = gnu("AjNStw", "address-radix= skip-bytes= read-bytes= format= width=").read(arguments);
+    if options.value("A address-radix") != Some("n") {
+        return None;
+    }
+    let kind = options.value("t format").unwrap_or("o2");
+    let mut out = String::new();
+    for byte in input.bytes() {
+        match kind {
+            "x1" => out.push_str(&format!(" {byte:02x}")),
+            "o1" => out.push_str(&format!(" {byte:03o}")),
+            "u1" | "d1" => out.push_str(&format!(" {byte:3}")),
+            _ => return None,
+        }
+    }
+    out.push('\n');
+    Some(out)
 }
 
 fn rev(_: &[String], input: &str) -> Option<String> {
@@ -317,7 +340,7 @@ fn head(arguments: &[String], input: &str) -> Option<String> {
         return Some(
             input
                 .lines()
-                .take(lines.saturating_sub(number.unsigned_abs() as usize))
+                .take(lines.saturating_sub(usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX)))
                 .map(|line| format!("{line}\n"))
                 .collect(),
         );
@@ -578,9 +601,9 @@ fn awk(arguments: &[String], input: &str) -> Option<String> {
             rest = rest.trim_start();
             if let Some(tail) = rest.strip_prefix('$') {
                 let length = tail.bytes().take_while(u8::is_ascii_digit).count();
-                if tail.starts_with("NF") {
+                if let Some(after) = tail.strip_prefix("NF") {
                     out.push_str(fields.last()?);
-                    rest = &tail[2..];
+                    rest = after;
                     continue;
                 }
                 let number: usize = tail[..length].parse().ok()?;

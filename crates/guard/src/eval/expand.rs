@@ -167,9 +167,13 @@ impl Machine<'_> {
     }
 
     fn split(&mut self, value: &str, fields: &mut Fields) {
-        let separators = match self.variable("IFS") {
-            Value::Text(separators) => separators,
-            _ => " \t\n".into(),
+        let usual = self.state.variables.get("IFS").is_some_and(|values| Rc::ptr_eq(values, &self.usual_separators));
+        let separators: std::borrow::Cow<'_, str> = match usual {
+            true => " \t\n".into(),
+            false => match self.variable("IFS") {
+                Value::Text(separators) => separators.into(),
+                _ => " \t\n".into(),
+            },
         };
         // Unknown text outside of quotes may be any number of arguments.
         let value: std::borrow::Cow<'_, str> =

@@ -35,6 +35,11 @@ use state::State;
 
 /// How deep one text may lead to another (`eval`, `bash -c`, functions, code that runs commands).
 const DEEPEST_CALL: usize = 24;
+/// How many scripts may be inside one another, over all texts.
+const DEEPEST_SCRIPT: usize = 200;
+/// What one level needs at most, in bytes, before the stack is looked at again.
+const RED_ZONE: usize = 256 * 1024;
+const MORE_STACK: usize = 2 * 1024 * 1024;
 /// The least a script may cost, in commands.
 const LEAST_BUDGET: usize = 4_000;
 /// How much of an output is kept.
@@ -95,7 +100,7 @@ struct Frame {
     /// How many `&` and pipes surround what runs now, inside this function.
     forks: usize,
     /// What `local` hides until the function returns.
-    locals: Vec<(state::Key, state::Slot)>,
+    locals: Vec<(Key, Slot)>,
 }
 
 #[derive(Debug)]
@@ -121,6 +126,10 @@ pub(crate) struct Machine<'w> {
     attributes: HashMap<String, String>,
     /// The simple commands that would run, if somebody wants to know.
     pub(crate) commands: Option<Vec<String>>,
+    /// What `IFS` holds as long as nobody changes it.
+    usual_separators: state::Values,
+    /// What came over the network is shown.
+    shows_remote: bool,
     /// The arguments of the calls of one program, if somebody wants to know: its name and what it was given.
     probe: Option<(String, Vec<Vec<String>>)>,
     /// Commands run with the rights of another user.
@@ -133,6 +142,8 @@ pub(crate) struct Machine<'w> {
     pub(crate) last_argument: String,
     frames: Vec<Frame>,
     calls: usize,
+    /// How many scripts are inside one another right now.
+    depth: usize,
     budget: usize,
     processes: usize,
     spent: bool,
@@ -159,6 +170,8 @@ impl<'w> Machine<'w> {
             references: HashMap::new(),
             attributes: HashMap::new(),
             commands: None,
+            usual_separators: Rc::new(Vec::new()),
+            shows_remote: false,
             probe: None,
             elevated: false,
             declared: false,
@@ -166,6 +179,7 @@ impl<'w> Machine<'w> {
             last_argument: String::new(),
             frames: Vec::new(),
             calls: 0,
+            depth: 0,
             budget: LEAST_BUDGET + size,
             processes: 0,
             spent: false,
@@ -184,6 +198,9 @@ impl<'w> Machine<'w> {
             ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
         ] {
             machine.state.set_text(name, text::clean(value));
+        }
+        if let Some(values) = machine.state.variables.get("IFS") {
+            machine.usual_separators = Rc::clone(values);
         }
         machine
     }
@@ -208,10 +225,10 @@ impl<'w> Machine<'w> {
             verdict: Verdict::Dangerous,
             program: text::shown(program),
             effect: Effect::CannotTell,
-            target: text::shown(words),
+            target: String::new(),
             class: TargetClass::Unknown,
             why: why.into(),
-            words: text::shown(words),
+            words: excerpt(words),
         });
     }
 
@@ -239,13 +256,16 @@ impl<'w> Machine<'w> {
                 verdict: Verdict::Dangerous,
                 program: text::shown(program),
                 effect: Effect::ExecuteRemote,
-                target: text::shown(&source),
+                target: "the network".into(),
                 class: TargetClass::Thing,
                 why: "runs text that comes over the network, unread".into(),
-                words: text::shown(&source),
+                words: format!("{} {}", text::shown(program), excerpt(&source)),
             });
         } else if text::is_unknown(&source) {
             self.cannot_tell(program, &source, "runs text of which a part is unknown");
+        }
+        if source.trim().chars().all(text::is_hole) {
+            return self.print(&HOLE.to_string());
         }
         if self.calls >= DEEPEST_CALL {
             self.cannot_tell(program, "", "leads from one text to the next too many times");
@@ -270,7 +290,7 @@ impl<'w> Machine<'w> {
     pub(crate) fn evaluate_apart(&mut self, program: &str, source: &str, positional: Vec<String>) {
         self.apart(|machine| {
             if !positional.is_empty() || !machine.state.positional.is_empty() {
-                machine.state.set(state::Key::Positional, state::Slot::Positional(positional));
+                machine.state.set(Key::Positional, Slot::Positional(positional));
             }
             machine.evaluate(program, source);
         });
@@ -285,7 +305,7 @@ impl<'w> Machine<'w> {
         // What was written to files stays; the shell itself was a copy.
         let changed = self.state.take_back(mark);
         for (key, slot) in changed {
-            if matches!(key, state::Key::File(_) | state::Key::Link(_)) {
+            if matches!(key, Key::File(_) | Key::Link(_)) {
                 self.state.set(key, slot);
             }
         }
@@ -318,6 +338,7 @@ impl<'w> Machine<'w> {
     /// Prints to whoever reads the output of what runs now.
     pub(crate) fn print(&mut self, printed: &str) {
         if self.captures == 0 {
+            self.shows_remote |= printed.contains(text::REMOTE);
             if printed.contains(text::SECRET) {
                 self.report(Finding {
                     verdict: Verdict::Dangerous,
@@ -410,6 +431,15 @@ impl<'w> Machine<'w> {
     }
 }
 
+/// The beginning of a text, as a person reads it.
+fn excerpt(source: &str) -> String {
+    let mut short: String = source.chars().take(200).collect();
+    if short.len() < source.len() {
+        short.push('…');
+    }
+    text::shown(&short)
+}
+
 fn worst_of(value: &Value) -> Option<String> {
     match value {
         Value::Text(text) if text::is_unknown(text) => Some(text.clone()),
@@ -417,12 +447,21 @@ fn worst_of(value: &Value) -> Option<String> {
     }
 }
 
-/// What a script would do, in the order of the text; a script that cannot be read is a finding as well. `commands`
-/// receives the simple commands that would run.
-pub(crate) fn findings(source: &str, world: &World, commands: Option<&mut Vec<String>>) -> Vec<Finding> {
+/// What was learnt about a script.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) findings: Vec<Finding>,
+    /// The simple commands that would run, if they were asked for.
+    pub(crate) commands: Vec<String>,
+    /// Text from the network would be shown.
+    pub(crate) shows_remote: bool,
+}
+
+/// What a script would do, in the order of the text; a script that cannot be read is a finding as well.
+pub(crate) fn read(source: &str, world: &World, with_commands: bool) -> Reading {
     let source = text::clean(source);
     let mut machine = Machine::new(world, source.len());
-    machine.commands = commands.is_some().then(Vec::new);
+    machine.commands = with_commands.then(Vec::new);
     match shell::parse(&source) {
         Ok(script) => {
             machine.script(&script);
@@ -434,10 +473,11 @@ pub(crate) fn findings(source: &str, world: &World, commands: Option<&mut Vec<St
             machine.cannot_tell("shell", &source, &format!("cannot be read as a shell script: {error}"));
         }
     }
-    if let Some(commands) = commands {
-        *commands = machine.commands.unwrap_or_default();
+    Reading {
+        findings: machine.findings,
+        commands: machine.commands.unwrap_or_default(),
+        shows_remote: machine.shows_remote,
     }
-    machine.findings
 }
 
 /// The arguments of each call of `program`, in the order in which they would happen; unknown words have holes.
@@ -452,11 +492,19 @@ pub(crate) fn words_of(source: &str, program: &str, world: &World) -> Result<Vec
 
 impl Machine<'_> {
     pub(crate) fn script(&mut self, script: &Script) {
-        for item in &script.items {
-            if self.spent {
-                return;
-            }
-            self.item(item);
+        if self.depth >= DEEPEST_SCRIPT {
+            return self.cannot_tell("shell", "", "is nested too deep to be read to its end");
         }
+        self.depth += 1;
+        // However deep, and on whatever thread: the stack grows where it is short.
+        stacker::maybe_grow(RED_ZONE, MORE_STACK, || {
+            for item in &script.items {
+                if self.spent {
+                    break;
+                }
+                self.item(item);
+            }
+        });
+        self.depth -= 1;
     }
 }

@@ -302,7 +302,7 @@ impl Machine<'_> {
 
     // ---------------------------------------------------------------------------------------------------- functions
 
-    pub(super) fn call_function(&mut self, name: &str, arguments: Vec<String>) {
+    pub(crate) fn call_function(&mut self, name: &str, arguments: Vec<String>) {
         let forks: usize = match self.frames.iter().position(|frame| frame.name == name) {
             Some(first) => {
                 let inside = self.frames[first..].iter().map(|frame| frame.forks).sum();
@@ -662,8 +662,8 @@ impl Machine<'_> {
     pub(crate) fn descriptor(&mut self, path: &str) -> Option<String> {
         let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?;
         let feed = self.descriptors.get(&number.parse().ok()?)?;
-        let text = feed.borrow_mut().rest();
-        text
+
+        feed.borrow_mut().rest()
     }
 
     /// Runs a file whose text is known, unless it is the one that runs.

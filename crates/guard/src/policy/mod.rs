@@ -64,7 +64,7 @@ impl Allowed {
         if entry.parse::<Scope>().is_ok() {
             return Self::Scope(entry.to_owned());
         }
-        match families::broad(entry) {
+        match broad(entry) {
             Some(effects) => Self::Family(effects),
             None => Self::Command(entry.to_owned()),
         }

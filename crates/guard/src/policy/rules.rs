@@ -100,7 +100,7 @@ impl Rules {
         match list("rules") {
             Ok(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    match Rule::read(format!("approvals.rules[{index}]"), item) {
+                    match Rule::read(&format!("approvals.rules[{index}]"), item) {
                         Ok(rule) => {
                             problems.extend(rule.failed_examples());
                             rules.push(rule);
@@ -149,8 +149,8 @@ impl Rules {
 }
 
 impl Rule {
-    fn read(place: String, value: &Value) -> Result<Self, RuleProblem> {
-        let wrong = |what: String| RuleProblem { place: place.clone(), what };
+    fn read(place: &str, value: &Value) -> Result<Self, RuleProblem> {
+        let wrong = |what: String| RuleProblem { place: place.to_owned(), what };
         let Value::Object(fields) = value else { return Err(wrong("must have tool, pattern and action".into())) };
         let known = ["tool", "argument", "pattern", "action", "reason", "examples"];
         if let Some(unknown) = fields.keys().find(|key| !known.contains(&key.as_str())) {
@@ -178,7 +178,7 @@ impl Rule {
             action,
             reason: text("reason")?,
             examples: examples(fields.get("examples")).map_err(wrong)?,
-            place: place.clone(),
+            place: place.to_owned(),
         };
         if action == Action::Allow
             && rule.pattern.as_deref().is_none_or(|pattern| pattern.trim() == "*")

@@ -179,8 +179,7 @@ fn tar(call: &mut Call<'_, '_>) {
         if options.has("P absolute-names") && options.operands.is_empty() {
             call.asks(Effect::Overwrite, "absolute paths", "writes to whatever places the archive names");
         }
-        let target =
-            options.value("one-top-level").map(|name| within(name)).or(directory.clone()).unwrap_or_else(|| ".".into());
+        let target = options.value("one-top-level").map(within).or(directory.clone()).unwrap_or_else(|| ".".into());
         let members: Vec<String> = options
             .operands
             .iter()
@@ -315,7 +314,7 @@ fn zip(call: &mut Call<'_, '_>) {
     }
     if tests {
         for program in programs {
-            call.shell(&program);
+            side_door(call, program.trim_end_matches('#'));
         }
     }
     let Some((archive, members)) = operands.split_first() else { return };
@@ -481,12 +480,16 @@ fn pax(call: &mut Call<'_, '_>) {
 
 /// `ar verb archive members…`
 fn ar(call: &mut Call<'_, '_>) {
-    let words: Vec<String> = call.arguments().iter().filter(|word| !word.starts_with("--")).cloned().collect();
+    let options = gnu("", "output= plugin= target= record-libdeps=").read(call.arguments());
+    let directory = options.value("output").unwrap_or(".").to_owned();
+    // The verb may look like an option.
+    let words: Vec<String> =
+        call.arguments().iter().filter(|word| !word.starts_with("--") && **word != directory).cloned().collect();
     let [verb, archive, members @ ..] = words.as_slice() else { return };
     match verb.trim_start_matches('-').chars().find(|c| matches!(c, 'd' | 'm' | 'p' | 'q' | 'r' | 's' | 't' | 'x')) {
         Some('x') => {
             let held = content(call, Some(archive));
-            unpacked(call, ".", members, &held);
+            unpacked(call, &directory, members, &held);
         }
         Some('p') => {
             let held = content(call, Some(archive));

@@ -11,6 +11,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     prints(&["make", "gmake", "mingw32-make", "bmake", "remake"], make),
     prints(&["cargo"], cargo),
     prints(&["go", "tinygo"], go),
+    runs(&["cmake"], cmake),
     prints(&["mvn", "mvnw", "mvnd"], maven),
     prints(&["gradle", "gradlew", "sbt", "lein", "mill", "ant"], gradle),
     runs(
@@ -86,9 +87,33 @@ fn project_tool(call: &mut Call<'_, '_>) {
 const MAKE: Grammar = gnu(
     "CfIjloWE",
     "directory= file= makefile= include-dir= jobs=? load-average=? old-file= what-if= eval= keep-going dry-run just-print \
-     recon silent quiet question touch always-make environment-overrides ignore-errors print-data-base no-print-directory \
-     warn-undefined-variables output-sync=? shuffle=? trace version help",
+     recon silent quiet question touch always-make environment-overrides ignore-errors print-data-base \
+     no-print-directory warn-undefined-variables output-sync=? shuffle=? trace version help",
 );
+
+/// `cmake -E verb`: a shell of its own for build scripts; otherwise a build.
+fn cmake(call: &mut Call<'_, '_>) {
+    let words = call.arguments().to_vec();
+    let Some(at) = words.iter().position(|word| word == "-E") else { return };
+    let rest = words.get(at + 2..).unwrap_or_default().to_vec();
+    let program = match words.get(at + 1).map(String::as_str) {
+        Some("rm" | "remove" | "remove_directory") => "rm",
+        Some("copy" | "copy_if_different" | "copy_directory") => "cp",
+        Some("rename") => "mv",
+        Some("create_symlink") => "ln",
+        Some("touch") => "touch",
+        Some("env") => "env",
+        Some("time") => "time",
+        Some("tar") => "tar",
+        _ => return,
+    };
+    let mut command = vec![program.to_owned()];
+    if words[at + 1] == "remove_directory" {
+        command.push("-r".into());
+    }
+    command.extend(rest);
+    call.run(command);
+}
 
 fn make(call: &mut Call<'_, '_>) {
     // `-j 4` and `-j target`: a number after it is its own, anything else is not.
@@ -201,9 +226,10 @@ const CARGO: Grammar = leading("CZ", "config= color= manifest-path= explain= qui
 const CARGO_VERB: Grammar = gnu(
     "pFjZCas",
     "package= bin= example= test= bench= features= target= target-dir= manifest-path= jobs= profile= color= config= \
-     version= vers= git= branch= tag= rev= path= index= registry= root= add= remove= token= message-format= exec= shell= \
-     watch= ignore= dry-run undo list execute force no-verify allow-dirty help release all workspace verbose quiet yes \
-     push no-push no-publish",
+     version= vers= git= branch= tag= rev= path= index= registry= root= add= remove= token= message-format= \
+     exec= shell= \
+     watch= ignore= dry-run undo list execute force no-verify allow-dirty help release all workspace verbose \
+     quiet yes push no-push no-publish",
 );
 
 fn cargo(call: &mut Call<'_, '_>) {
@@ -273,6 +299,9 @@ fn cargo(call: &mut Call<'_, '_>) {
             }
             let path = given.value("path").unwrap_or(".").to_owned();
             project_code(call, &path);
+        }
+        "login" if !given.operands.is_empty() => {
+            call.asks(Effect::Persistence, "the token", "changes stored credentials");
         }
         "uninstall" if registries::is_elevated(call) => call.asks(Effect::Package, &target, registries::SYSTEM),
         "watch" => {

@@ -15,6 +15,7 @@ const DELETES: &str = "deletes what is kept in the cloud";
 const STOPS: &str = "stops or restarts what runs in the cloud";
 const NOTHING: &str = "scales to nothing";
 const DEPLOYS: &str = "changes what runs in the cloud without a look at what changes";
+const KEYS: &str = "changes stored credentials";
 const ACCESS: &str = "changes who may do what in the cloud";
 
 const AWS: &[Rule] = &[
@@ -26,6 +27,8 @@ const AWS: &[Rule] = &[
     secret("secretsmanager get-secret-value|batch-get-secret-value|get-random-password"),
     secret("ssm get-parameter|get-parameters|get-parameters-by-path|get-parameter-history").only("with-decryption"),
     secret("configure export-credentials"),
+    asks("configure set *secret*|*token*|*key*|credential_process|*.credential_process", Effect::Persistence, KEYS),
+    asks("configure import", Effect::Persistence, KEYS),
     secret("configure get *secret*|*token*|*key*"),
     secret("sts assume-role*|get-session-token|get-federation-token"),
     secret("ecr|ecr-public get-login-password|get-login|get-authorization-token"),
@@ -36,12 +39,14 @@ const AWS: &[Rule] = &[
     secret("eks get-token"),
     secret("cognito-idp describe-user-pool-client"),
     asks(
-        "iam|organizations|sso-admin|identitystore create-*|put-*|attach-*|add-*|update-*|upload-*|set-*|enable-*|detach-*",
+        "iam|organizations|sso-admin|identitystore create-*|put-*|attach-*|add-*|update-*|upload-*|set-*|\
+            enable-*|detach-*",
         Effect::Account,
         ACCESS,
     ),
     asks(
-        "* put-*-policy|put-*-acl|put-public-access-block|put-resource-policy|add-permission|set-*-policy|create-grant|add-resource-permissions",
+        "* put-*-policy|put-*-acl|put-public-access-block|put-resource-policy|add-permission|set-*-policy|\
+            create-grant|add-resource-permissions",
         Effect::Permission,
         ACCESS,
     ),
@@ -62,7 +67,10 @@ const AWS: &[Rule] = &[
     asks("lambda put-function-concurrency", CHANGES, STOPS).only("reserved-concurrent-executions=0"),
     asks("kms schedule-key-deletion|disable-key|delete-*|revoke-grant", CHANGES, DELETES),
     asks(
-        "* delete-*|terminate-*|stop-*|reboot-*|remove-*|purge-*|deregister-*|disassociate-*|detach-*|revoke-*|disable-*|cancel-*|reset-*|release-*|schedule-*-deletion|force-*|restart-*|failover-*|batch-delete-*|destroy-*|deactivate-*|suspend-*|abort-*|restore-*|rollback-*|reject-*|drop-*|empty-*|unassign-*|leave-*|close-account|decrease-*|drain-*|rebuild-*|send-command",
+        "* delete-*|terminate-*|stop-*|reboot-*|remove-*|purge-*|deregister-*|disassociate-*|detach-*|revoke-*|\
+            disable-*|cancel-*|reset-*|release-*|schedule-*-deletion|force-*|restart-*|failover-*|\
+            batch-delete-*|destroy-*|deactivate-*|suspend-*|abort-*|restore-*|rollback-*|reject-*|drop-*|\
+            empty-*|unassign-*|leave-*|close-account|decrease-*|drain-*|rebuild-*|send-command",
         CHANGES,
         DELETES,
     ),
@@ -146,7 +154,9 @@ const FLY: &[Rule] = &[
     asks("scale count 0|*=0", CHANGES, NOTHING),
     asks("destroy", CHANGES, DELETES),
     asks(
-        "apps|app|volumes|volume|vol|machine|machines|m|postgres|pg|redis|ips|certs|secrets|wireguard|orgs|tokens|extensions|mysql|storage|mpg|consul destroy|delete|remove|rm|stop|restart|unset|release|revoke|suspend|kill|cordon|failover|detach|move",
+        "apps|app|volumes|volume|vol|machine|machines|m|postgres|pg|redis|ips|certs|secrets|wireguard|orgs|\
+            tokens|extensions|mysql|storage|mpg|consul destroy|delete|remove|rm|stop|restart|unset|release|\
+            revoke|suspend|kill|cordon|failover|detach|move",
         CHANGES,
         DELETES,
     ),
@@ -156,7 +166,9 @@ const FLY: &[Rule] = &[
 ];
 const HEROKU: &[Rule] = &[
     asks(
-        "*:destroy|*:remove|*:unset|*:stop|*:kill|*:reset|*:delete|*:clear|*:revoke|*:detach|*:disable|*:rollback|*:restart|*:promote|*:transfer|*:uninstall|*:leave|*:wipe|*:rotate|*:unfollow|*:deprovision|pg:upgrade|maintenance:on|*:reassign",
+        "*:destroy|*:remove|*:unset|*:stop|*:kill*|*:reset|*:delete|*:clear|*:revoke|*:detach|*:disable|\
+            *:rollback|*:restart|*:promote|*:transfer|*:uninstall|*:leave|*:wipe|*:rotate|*:unfollow|\
+            *:deprovision|pg:upgrade|maintenance:on|*:reassign",
         CHANGES,
         DELETES,
     ),
@@ -172,7 +184,8 @@ const HEROKU: &[Rule] = &[
 const VERCEL: &[Rule] = &[
     asks("remove|rm|rollback|promote", CHANGES, DELETES),
     asks(
-        "project|projects|env|domains|dns|certs|alias|aliases|secrets|teams|integration|blob|cron|redirects|edge-config|git|store rm|remove|del|delete|disconnect",
+        "project|projects|env|domains|dns|certs|alias|aliases|secrets|teams|integration|blob|cron|redirects|\
+            edge-config|git|store rm|remove|del|delete|disconnect",
         CHANGES,
         DELETES,
     ),
@@ -190,12 +203,14 @@ const WRANGLER: &[Rule] = &[
     asks("deploy|publish", CHANGES, DEPLOYS),
     asks("kv:*|r2:* delete", CHANGES, DELETES),
     asks(
-        "kv|r2|d1|queues|secret|pages|hyperdrive|vectorize|workflows|versions|dispatch-namespace|certs|mtls-certificate|pubsub|triggers|containers|secrets-store|tail delete|remove|purge|terminate|pause",
+        "kv|r2|d1|queues|secret|pages|hyperdrive|vectorize|workflows|versions|dispatch-namespace|certs|\
+            mtls-certificate|pubsub|triggers|containers|secrets-store|tail delete|remove|purge|terminate|pause",
         CHANGES,
         DELETES,
     ),
     asks(
-        "kv|r2|d1|queues|pages|vectorize|secrets-store|workflows namespace|key|bulk|bucket|object|consumer|project|deployment|secret|time-travel|store|instances|domain delete|remove|restore|terminate|purge",
+        "kv|r2|d1|queues|pages|vectorize|secrets-store|workflows namespace|key|bulk|bucket|object|consumer|\
+            project|deployment|secret|time-travel|store|instances|domain delete|remove|restore|terminate|purge",
         CHANGES,
         DELETES,
     ),
@@ -212,7 +227,8 @@ const SUPABASE: &[Rule] = &[
     asks("db reset", Effect::Database, "drops a database"),
     asks("db push|remote", Effect::Database, "changes a database without a look at what changes").unless("dry-run"),
     asks(
-        "projects|functions|secrets|storage|branches|domains|sso|orgs|vanity-subdomains|network-bans|ssl-enforcement|backups delete|unset|rm|remove|restore|pause|disable",
+        "projects|functions|secrets|storage|branches|domains|sso|orgs|vanity-subdomains|network-bans|\
+            ssl-enforcement|backups delete|unset|rm|remove|restore|pause|disable",
         CHANGES,
         DELETES,
     ),
@@ -245,7 +261,8 @@ const AMPLIFY: &[Rule] = &[
 ];
 const CF: &[Rule] = &[
     asks(
-        "delete*|stop|restart*|restage|unbind-*|unshare-*|purge-*|remove-*|unset-*|disable-*|rollback|terminate-task|cancel-deployment|unmap-route|d|sp|rs|rg|ds",
+        "delete*|stop|restart*|restage|unbind-*|unshare-*|purge-*|remove-*|unset-*|disable-*|rollback|\
+            terminate-task|cancel-deployment|unmap-route|d|sp|rs|rg|ds",
         CHANGES,
         DELETES,
     ),
@@ -255,7 +272,8 @@ const CF: &[Rule] = &[
 ];
 const DOKKU: &[Rule] = &[
     asks(
-        "*:destroy|*:stop|*:restart|*:remove|*:unset|*:clear|*:delete|*:unlink|*:disable|*:rebuild|*:uninstall|*:purge*|*:reset|*:rollback|*:kill|*:unmount|ps:stopall|*:cleanup",
+        "*:destroy|*:stop|*:restart|*:remove|*:unset|*:clear|*:delete|*:unlink|*:disable|*:rebuild|*:uninstall|\
+            *:purge*|*:reset|*:rollback|*:kill|*:unmount|ps:stopall|*:cleanup",
         CHANGES,
         DELETES,
     ),
@@ -266,7 +284,8 @@ const DOKKU: &[Rule] = &[
 const KAMAL: &[Rule] = &[
     asks("remove|rollback|redeploy|deploy|setup", CHANGES, STOPS),
     asks(
-        "app|proxy|traefik|accessory|registry|prune|lock|server|env stop|remove|reboot|restart|all|images|containers|release|delete|live|maintenance",
+        "app|proxy|traefik|accessory|registry|prune|lock|server|env stop|remove|reboot|restart|all|images|\
+            containers|release|delete|live|maintenance",
         CHANGES,
         STOPS,
     ),
@@ -289,31 +308,64 @@ const SHORT: &[Rule] = &[
 ];
 
 const AWS_VALUED: &str = "profile= region= endpoint-url= output= query= ca-bundle= cli-read-timeout= cli-connect-timeout= color= \
-     cli-binary-format= desired-count= desired-capacity= max-size= min-size= max-capacity= num-cache-nodes= acl= parameters= \
-     document-name= exclude= include= storage-class= reserved-concurrent-executions= versioning-configuration= function-name= \
-     cluster= service= bucket= key= delete force-new-deployment no-execute-changeset with-decryption recursive dryrun force";
+     cli-binary-format= desired-count= desired-capacity= max-size= min-size= max-capacity= num-cache-nodes= \
+     acl= parameters= \
+     document-name= exclude= include= storage-class= reserved-concurrent-executions= versioning-configuration= \
+     function-name= \
+     cluster= service= bucket= key= delete force-new-deployment no-execute-changeset with-decryption recursive \
+     dryrun force";
 
 const TOOLS: [Tool; 43] = [
     tool(&["aws", "awslocal", "aws2"], AWS).valued("", AWS_VALUED).dry("dryrun dry-run generate-cli-skeleton"),
     tool(&["gcloud"], GCLOUD)
-        .valued("q?", "project= account= configuration= format= filter= impersonate-service-account= billing-project= zone= region= num-nodes= size= command= activation-policy= quiet")
+        .valued(
+            "q?",
+            "project= account= configuration= format= filter= impersonate-service-account= \
+            billing-project= zone= region= num-nodes= size= command= activation-policy= quiet",
+        )
         .deep(),
     tool(&["gsutil"], GSUTIL).valued("hoiux", "").dry("dry-run"),
     tool(&["bq"], BQ).valued("n", "project_id= dataset_id= location= format= api=").dry("dry_run"),
     tool(&["az"], AZ)
-        .valued("gnsocl", "resource-group= name= subscription= output= query= ids= new-capacity= node-count= location= scripts= command-id= account-name= vault-name=")
+        .valued(
+            "gnsocl",
+            "resource-group= name= subscription= output= query= ids= new-capacity= node-count= \
+            location= scripts= command-id= account-name= vault-name=",
+        )
         .deep(),
     tool(&["doctl"], DOCTL).valued("tuco", "access-token= context= config= api-url= output= format= count=").deep(),
     tool(&["hcloud"], DEEP).valued("o", "context= config= endpoint= output=").deep(),
     tool(&["linode-cli", "linode"], DEEP).valued("", "as-user= format=").deep(),
     tool(&["vultr-cli", "vultr"], DEEP).valued("o", "config= output=").deep(),
     tool(&["scw"], DEEP).valued("pco", "profile= config= output=").deep(),
-    tool(&["openstack", "nova", "cinder", "neutron"], DEEP).valued("fc", "os-cloud= os-project-name= os-region-name= os-auth-url=").deep(),
-    tool(&["oci"], DEEP).valued("c", "profile= config-file= region= compartment-id= output= query= instance-id=").deep(),
+    tool(&["openstack", "nova", "cinder", "neutron"], DEEP)
+        .valued("fc", "os-cloud= os-project-name= os-region-name= os-auth-url=")
+        .deep(),
+    tool(&["oci"], DEEP)
+        .valued("c", "profile= config-file= region= compartment-id= output= query= instance-id=")
+        .deep(),
     tool(&["ibmcloud", "bx", "bluemix"], DEEP).valued("grc", "output=").deep(),
     tool(&["yc"], DEEP).valued("", "profile= folder-id= cloud-id= format= id= name=").deep(),
     tool(&["exo", "exoscale"], DEEP).valued("AOCz", "use-account= output-format= config= zone=").deep(),
-    tool(&["upctl", "civo", "kamatera", "cloudscale", "packet", "metal", "ionosctl", "gridscale", "ovhcloud", "stackit", "tencent", "tccli", "hwcloud"], DEEP).deep(),
+    tool(
+        &[
+            "upctl",
+            "civo",
+            "kamatera",
+            "cloudscale",
+            "packet",
+            "metal",
+            "ionosctl",
+            "gridscale",
+            "ovhcloud",
+            "stackit",
+            "tencent",
+            "tccli",
+            "hwcloud",
+        ],
+        DEEP,
+    )
+    .deep(),
     tool(&["aliyun"], AWS).valued("pr", "profile= region=").dry("dryrun"),
     tool(&["fly", "flyctl"], FLY).valued("actg", "app= config= access-token= org= region= process-group="),
     tool(&["heroku"], HEROKU).valued("artp", "app= remote= team= confirm= pipeline="),
@@ -330,17 +382,43 @@ const TOOLS: [Tool; 43] = [
     tool(&["cf", "cf7", "cf8"], CF).valued("isbup", ""),
     tool(&["dokku"], DOKKU),
     tool(&["kamal", "mrsk"], KAMAL).valued("cdhrpv", "config-file= destination= hosts= roles= version="),
-    tool(&["caprover", "clever", "scalingo", "platform", "upsun", "koyeb", "northflank", "porter", "zeabur", "deta", "deta-space"], SHORT)
-        .valued("aen", "app= alias= env= name= project= environment="),
+    tool(
+        &[
+            "caprover",
+            "clever",
+            "scalingo",
+            "platform",
+            "upsun",
+            "koyeb",
+            "northflank",
+            "porter",
+            "zeabur",
+            "deta",
+            "deta-space",
+        ],
+        SHORT,
+    )
+    .valued("aen", "app= alias= env= name= project= environment="),
     tool(&["deployctl"], SHORT),
     tool(&["surge"], &[asks("teardown", CHANGES, DELETES), asks("*", CHANGES, DEPLOYS)]),
     tool(&["modal", "beam", "replicate", "runpodctl", "vastai", "sky"], SHORT),
     tool(&["databricks"], DEEP).valued("po", "profile= output=").deep(),
     tool(&["snow"], DEEP).valued("c", "connection= format=").deep(),
-    tool(&["pscale", "turso", "neonctl", "neon", "xata", "upstash", "astra", "atlas"], DEEP).valued("p", "org= project-id= api-key=").deep(),
-    tool(&["confluent", "aiven", "avn", "elastic-cloud", "ecctl"], DEEP).valued("", "project= environment= cluster=").deep(),
-    tool(&["stripe"], &[asks("* delete|cancel|deactivate", CHANGES, DELETES), asks("delete", CHANGES, DELETES)]).valued("dp", "data= project-name= api-key="),
-    tool(&["cloudflared", "ngrok"], &[asks("tunnel delete|cleanup", CHANGES, DELETES), asks("service uninstall|install", Effect::Service, "changes services of this host")]),
+    tool(&["pscale", "turso", "neonctl", "neon", "xata", "upstash", "astra", "atlas"], DEEP)
+        .valued("p", "org= project-id= api-key=")
+        .deep(),
+    tool(&["confluent", "aiven", "avn", "elastic-cloud", "ecctl"], DEEP)
+        .valued("", "project= environment= cluster=")
+        .deep(),
+    tool(&["stripe"], &[asks("* delete|cancel|deactivate", CHANGES, DELETES), asks("delete", CHANGES, DELETES)])
+        .valued("dp", "data= project-name= api-key="),
+    tool(
+        &["cloudflared", "ngrok"],
+        &[
+            asks("tunnel delete|cleanup", CHANGES, DELETES),
+            asks("service uninstall|install", Effect::Service, "changes services of this host"),
+        ],
+    ),
     tool(&["sentry-cli", "datadog-ci", "newrelic", "pd", "ld", "ldcli"], DEEP).deep(),
 ];
 
@@ -359,6 +437,11 @@ fn model(call: &mut Call<'_, '_>) {
             let parameters = options.value("parameters").unwrap_or_default().to_owned();
             if let Some((_, script)) = parameters.split_once("commands=") {
                 call.shell(script.trim_matches(['[', ']', '"', '\'']));
+            }
+        }
+        ("bq", ["query", statements @ ..]) => {
+            for statement in statements.iter().map(|statement| (*statement).to_owned()).collect::<Vec<_>>() {
+                super::sql::script(call, super::sql::Dialect::Other, &statement);
             }
         }
         ("gcloud", ["compute", "ssh", ..]) => {

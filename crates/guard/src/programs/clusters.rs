@@ -26,6 +26,7 @@ const KUBE: &[Rule] = &[
     asks("replace", CHANGES, DELETES).only("force"),
     asks("apply", CHANGES, DELETES).only("prune force"),
     asks("config delete-context|delete-cluster|delete-user|unset", CHANGES, "deletes access to a cluster"),
+    asks("config set-credentials", Effect::Persistence, "changes stored credentials"),
     asks("certificate approve|deny", Effect::Account, "decides who may enter a cluster"),
     asks("adm certificate", Effect::Account, "decides who may enter a cluster"),
     asks("adm policy", Effect::Privilege, "changes who may do what in a cluster"),
@@ -43,16 +44,21 @@ const KUBE: &[Rule] = &[
 const KUBE_TOOL: Tool = tool(&["kubectl"], KUBE).valued(
     "nsfoLlcvpk",
     "namespace= context= cluster= kubeconfig= user= server= as= as-group= as-uid= token= request-timeout= cache-dir= \
-     certificate-authority= client-certificate= client-key= tls-server-name= profile= profile-output= username= password= \
-     loglevel= filename= output= selector= container= replicas= grace-period= timeout= field-selector= template= patch= \
-     type= image= overrides= restart= env= port= to= dry-run=? force prune raw all all-namespaces cascade=? min= max= \
-     kustomize= field-manager= sort-by= current-replicas= resource-version= stdin tty privileged rm cluster-role= clusterrole=",
+     certificate-authority= client-certificate= client-key= tls-server-name= profile= profile-output= username= \
+     password= \
+     loglevel= filename= output= selector= container= replicas= grace-period= timeout= field-selector= \
+     template= patch= \
+     type= image= overrides= restart= env= port= to= dry-run=? force prune raw all all-namespaces cascade=? \
+     min= max= \
+     kustomize= field-manager= sort-by= current-replicas= resource-version= stdin tty privileged rm \
+     cluster-role= clusterrole=",
 );
 
 /// Words and options before a command that runs in a pod.
 const POD: Grammar = leading(
     "ncfsu",
-    "namespace= context= container= filename= kubeconfig= pod-running-timeout= cluster= user= server= stdin tty quiet shell=",
+    "namespace= context= container= filename= kubeconfig= pod-running-timeout= cluster= user= server= stdin tty \
+        quiet shell=",
 );
 
 fn kubectl(call: &mut Call<'_, '_>) {
@@ -191,7 +197,8 @@ const HELM: &[Rule] = &[
 ];
 const ARGOCD: &[Rule] = &[
     asks(
-        "app|appset|proj|project|cluster|repo|repocreds|cert|gpg|account delete*|rm|remove*|terminate-op|rollback|unset",
+        "app|appset|proj|project|cluster|repo|repocreds|cert|gpg|account delete*|rm|remove*|terminate-op|\
+            rollback|unset",
         CHANGES,
         DELETES,
     ),
@@ -207,7 +214,8 @@ const UNINSTALLS: &[Rule] = &[
     asks("uninstall|delete|remove|purge|destroy|down|reset|stop|pause|disable|clean|rm|disconnect", CHANGES, DELETES),
     asks("x|experimental uninstall", CHANGES, DELETES),
     asks(
-        "clustermesh|hubble|dev|stack|manifest|instance|pipeline|addon|addons|env|environment|app|service|namespace|space delete|disable|destroy|rm|remove|down|uninstall|pause|sleep",
+        "clustermesh|hubble|dev|stack|manifest|instance|pipeline|addon|addons|env|environment|app|service|\
+            namespace|space delete|disable|destroy|rm|remove|down|uninstall|pause|sleep",
         CHANGES,
         DELETES,
     ),
@@ -262,7 +270,8 @@ const TOOLS: [Tool; 27] = [
          repository-config= values= set= set-string= version= timeout= post-renderer= selector= dry-run=?",
     ),
     tool(&["kustomize"], &[]),
-    tool(&["argocd"], ARGOCD).valued("Nol", "server= auth-token= config= grpc-web-root-path= app-namespace= output= selector="),
+    tool(&["argocd"], ARGOCD).valued("Nol", "server= auth-token= config= grpc-web-root-path= app-namespace= \
+        output= selector="),
     tool(&["flux"], FLUX).valued("n", "namespace= context= kubeconfig= timeout="),
     tool(&["istioctl"], UNINSTALLS).valued("nic", "namespace= istioNamespace= context= kubeconfig= revision="),
     tool(&["linkerd"], LINKERD).valued("nL", "namespace= linkerd-namespace= context="),
@@ -272,11 +281,13 @@ const TOOLS: [Tool; 27] = [
     tool(&["minikube"], NODES).valued("pn", "profile= node= driver= bootstrapper= alsologtostderr"),
     tool(&["k3d"], NODES),
     tool(&["k3sup", "rke"], NODES).valued("", "config= ip= user="),
-    tool(&["eksctl"], EKSCTL).valued("nrpfvNmM", "name= cluster= region= profile= config-file= verbose= nodes= nodes-min= nodes-max= timeout="),
+    tool(&["eksctl"], EKSCTL).valued("nrpfvNmM", "name= cluster= region= profile= config-file= verbose= nodes= \
+        nodes-min= nodes-max= timeout="),
     tool(&["kops"], KOPS).valued("v", "name= state= config= cloud= output="),
     tool(&["kubeadm"], KUBEADM).valued("v", "config= kubeconfig= rootfs="),
     tool(&["talosctl"], TALOS).valued("ne", "nodes= endpoints= context= talosconfig= cluster="),
-    tool(&["helmfile"], HELMFILE).valued("feln", "file= environment= selector= namespace= kube-context= helm-binary= state-values-file= chart="),
+    tool(&["helmfile"], HELMFILE).valued("feln", "file= environment= selector= namespace= kube-context= \
+        helm-binary= state-values-file= chart="),
     tool(&["skaffold", "devspace", "garden", "okteto", "tilt", "draft", "werf", "nhctl"], UNINSTALLS)
         .valued("nfpm", "namespace= kube-context= filename= profile= module= context= port= host="),
     tool(&["kubectx", "kubens"], CONTEXTS),
@@ -286,7 +297,7 @@ const TOOLS: [Tool; 27] = [
     tool(&["rancher"], RANCHER).valued("c", "config= debug"),
     tool(&["vcluster", "loft", "kamaji", "clusterctl", "gardenctl", "capi"], UNINSTALLS).valued("n", "namespace= context= kubeconfig="),
     tool(&["k9s", "stern", "kubetail", "popeye"], &[]).valued("nc", "context= namespace= command="),
-    tool(&["kubeseal", "sops", "age-keygen"], &[]),
+    tool(&["kubeseal", "age-keygen"], &[]),
     tool(&["rook", "longhornctl", "mayastor"], UNINSTALLS),
 ];
 

@@ -13,17 +13,14 @@ use crate::text::{HOLE, SECRET};
 
 pub(super) const PROGRAMS: &[Program] = &[
     prints(&["docker", "podman", "nerdctl", "docker-compose", "podman-compose", "com.docker.cli"], docker),
-    prints(
-        &["ctr", "crictl", "buildah", "skopeo", "crane", "oras", "regctl", "reg", "buildctl", "cosign", "dive"],
-        others,
-    ),
+    prints(&["ctr", "crictl", "buildah", "skopeo", "crane", "oras", "regctl", "buildctl", "cosign", "dive"], others),
 ];
 
 const CHANGES: Effect = Effect::CloudResource;
 const STOPS: &str = "stops or removes containers, or what they keep";
 
 const GLOBAL: Grammar = leading(
-    "HcDl",
+    "HcDln",
     "host= config= context= connection= log-level= tlscacert= tlscert= tlskey= tls tlsverify debug url= identity= root= \
      runroot= storage-driver= storage-opt= namespace= address= data-root= cni-path= remote version help",
 );
@@ -36,7 +33,9 @@ const COMPOSE_GLOBAL: Grammar = leading(
 const RULES: &[Rule] = &[
     asks("stop|kill|restart|rm|remove|rmi|pause|untag|delete", CHANGES, STOPS),
     asks(
-        "container|image|volume|network|pod|secret|config|context|plugin|node|stack|service|machine|manifest|checkpoint|model|namespace|buildx|builder|artifact|farm|quadlet|sandbox|desktop|extension|app|scout rm|remove|prune|stop|kill|restart|pause|delete|disable|reset|down|purge|uninstall|rmi|clean",
+        "container|image|volume|network|pod|secret|config|context|plugin|node|stack|service|machine|manifest|\
+            checkpoint|model|namespace|buildx|builder|artifact|farm|quadlet|sandbox|desktop|extension|app|scout \
+            rm|remove|prune|stop|kill|restart|pause|delete|disable|reset|down|purge|uninstall|rmi|clean",
         CHANGES,
         STOPS,
     ),
@@ -148,14 +147,16 @@ const EXEC: Grammar = leading(
 const RUN: Grammar = leading(
     "acehlmpuvwno",
     "add-host= annotation= arch= attach= authfile= blkio-weight= cap-add= cap-drop= cgroup-parent= cgroupns= cidfile= \
-     cpu-period= cpu-quota= cpu-shares= cpus= cpuset-cpus= cpuset-mems= detach-keys= device= device-cgroup-rule= dns= \
+     cpu-period= cpu-quota= cpu-shares= cpus= cpuset-cpus= cpuset-mems= detach-keys= device= \
+     device-cgroup-rule= dns= \
      dns-option= dns-search= domainname= entrypoint= env= env-file= expose= gpus= group-add= health-cmd= \
-     health-interval= health-retries= health-timeout= health-start-period= health-start-interval= hostname= image-volume= ip= ip6= ipc= isolation= label= \
+     health-interval= health-retries= health-timeout= health-start-period= health-start-interval= hostname= \
+     image-volume= ip= ip6= ipc= isolation= label= \
      label-file= link= log-driver= log-opt= mac-address= memory= memory-swap= mount= name= net= network= \
      network-alias= oom-score-adj= output= pid= pids-limit= platform= pod= publish= pull= restart= runtime= secret= \
      security-opt= service-ports shm-size= stop-signal= stop-timeout= storage-opt= sysctl= systemd= timeout= tmpfs= \
-     tz= ulimit= umask= user= userns= uts= volume= volume-driver= volumes-from= workdir= detach interactive tty rm init \
-     privileged read-only publish-all quiet no-healthcheck no-deps build help",
+     tz= ulimit= umask= user= userns= uts= volume= volume-driver= volumes-from= workdir= detach interactive tty \
+     rm init privileged read-only publish-all quiet no-healthcheck no-deps build help",
 );
 
 /// A living container: what runs in it is judged as if it ran here, away from the project.
@@ -336,8 +337,7 @@ fn privileges(call: &mut Call<'_, '_>, options: &Options, mounts: &[(String, Str
 fn copy(call: &mut Call<'_, '_>, arguments: &[String]) {
     let options = leading("", "archive follow-link quiet index= all").read(arguments);
     let [source, target] = options.operands.as_slice() else { return };
-    let remote =
-        |word: &str| word.split_once(':').filter(|(name, _)| !name.is_empty() && !name.contains('/')).is_some();
+    let remote = |word: &str| word.split_once(':').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));
     match (remote(source), remote(target)) {
         (true, false) => {
             let path = source.split_once(':').map_or("", |(_, path)| path).to_owned();
@@ -350,35 +350,50 @@ fn copy(call: &mut Call<'_, '_>, arguments: &[String]) {
                 call.write(target, Writing::Replace);
             }
         }
-        (false, true) if source != "-" => {
-            if call.place(source, true).class == TargetClass::Secret {
-                call.read(source);
-            }
+        (false, true) if source != "-" && call.place(source, true).class == TargetClass::Secret => {
+            call.read(source);
         }
         _ => {}
     }
 }
 
 const OTHERS: [Tool; 7] = [
-    tool(&["ctr"], &[
-        asks("containers|container|c|tasks|task|t|images|image|i|snapshots|snapshot|namespaces|namespace|ns|content|leases delete|del|rm|remove|kill|pause|prune|reset|purge", CHANGES, STOPS),
-        asks("run", Effect::Privilege, "gives a container rights over its host").only("privileged net-host"),
-    ])
+    tool(
+        &["ctr"],
+        &[
+            asks(
+                "containers|container|c|tasks|task|t|images|image|i|snapshots|snapshot|namespaces|namespace|ns|\
+            content|leases delete|del|rm|remove|kill|pause|prune|reset|purge",
+                CHANGES,
+                STOPS,
+            ),
+            asks("run", Effect::Privilege, "gives a container rights over its host").only("privileged net-host"),
+        ],
+    )
     .valued("na", "namespace= address= timeout= connect-timeout= signal="),
     tool(&["crictl"], &[asks("stop|stopp|rm|rmp|rmi|remove*|update", CHANGES, STOPS)])
         .valued("rict", "runtime-endpoint= image-endpoint= config= timeout="),
-    tool(&["buildah"], &[
-        asks("rm|delete|rmi|prune|umount|unmount", CHANGES, STOPS),
-        asks("push", Effect::Package, "publishes an image that others use"),
-    ]),
-    tool(&["skopeo"], &[
-        asks("delete", CHANGES, "deletes an image that others use"),
-        asks("copy|sync * docker://*", Effect::Package, "publishes an image that others use"),
-    ]),
-    tool(&["crane", "oras", "regctl", "reg"], &[
-        asks("delete|rm|push|copy|cp|append|mutate|tag", Effect::Package, "changes images that others use"),
-        asks("manifest|blob|tag|image|repo delete|rm|push", Effect::Package, "changes images that others use"),
-    ]),
+    tool(
+        &["buildah"],
+        &[
+            asks("rm|delete|rmi|prune|umount|unmount", CHANGES, STOPS),
+            asks("push", Effect::Package, "publishes an image that others use"),
+        ],
+    ),
+    tool(
+        &["skopeo"],
+        &[
+            asks("delete", CHANGES, "deletes an image that others use"),
+            asks("copy|sync * docker://*", Effect::Package, "publishes an image that others use"),
+        ],
+    ),
+    tool(
+        &["crane", "oras", "regctl"],
+        &[
+            asks("delete|rm|push|copy|cp|append|mutate|tag", Effect::Package, "changes images that others use"),
+            asks("manifest|blob|tag|image|repo delete|rm|push", Effect::Package, "changes images that others use"),
+        ],
+    ),
     tool(&["buildctl"], &[asks("prune", CHANGES, STOPS)]),
     tool(&["cosign", "dive"], &[asks("clean", Effect::Package, "changes images that others use")]),
 ];

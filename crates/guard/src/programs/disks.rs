@@ -156,7 +156,7 @@ fn dd(call: &mut Call<'_, '_>) {
         Some(file) => call.read(file),
         None => call.input().unwrap_or_else(|| HOLE.into()),
     };
-    let nothing = source.as_deref() == Some("/dev/null");
+    let nothing = matches!(source.as_deref(), Some("/dev/null" | "/dev/zero" | "/dev/urandom" | "/dev/random"));
     let mut written = false;
     for name in ["of=", "hof=", "ofs=", "hofs=", "wipe=", "hwipe=", "of:="] {
         for target in words.iter().filter_map(|word| word.strip_prefix(name)).map(str::to_owned).collect::<Vec<_>>() {

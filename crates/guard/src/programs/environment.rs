@@ -6,7 +6,7 @@ use crate::place;
 use crate::text;
 
 /// Variables whose value is a command that some program runs.
-const COMMANDS: [&str; 26] = [
+const COMMANDS: &[&str] = &[
     "GIT_SSH_COMMAND",
     "GIT_SSH",
     "GIT_PAGER",
@@ -31,7 +31,13 @@ const COMMANDS: [&str; 26] = [
     "PS1",
     "CVS_RSH",
     "RSYNC_RSH",
+    "RSYNC_CONNECT_PROG",
+    "PSQL_PAGER",
+    "PSQL_EDITOR",
     "HGEDITOR",
+    "BAT_PAGER",
+    "FZF_DEFAULT_COMMAND",
+    "DELTA_PAGER",
     "TAR_OPTIONS",
 ];
 /// Variables that name a file whose code is loaded.
@@ -98,11 +104,11 @@ pub(crate) fn passed(call: &mut Call<'_, '_>, name: &str, value: &str) {
     if value.is_empty() {
         return;
     }
-    if name == "BASH_ENV" || name == "ENV" {
-        if matches!(value, "/dev/stdin" | "/dev/fd/0") || name == "ENV" && !value.contains('/') {
-            // The shell that reads it is looked at with its input; `ENV=production` names no file.
-            return;
-        }
+    if (name == "BASH_ENV" || name == "ENV")
+        && (matches!(value, "/dev/stdin" | "/dev/fd/0") || name == "ENV" && !value.contains('/'))
+    {
+        // The shell that reads it is looked at with its input; `ENV=production` names no file.
+        return;
     }
     if FILES.contains(&name) {
         let why = format!("{name} makes every program load a file that cannot be read here");
@@ -202,6 +208,15 @@ pub(crate) fn side_door(call: &mut Call<'_, '_>, script: &str) {
     if program.contains('/') && simple && super::lookup(name).is_none() {
         call.asks(Effect::CannotTell, program, "runs a program through a side door, and it cannot be read here");
         return;
+    }
+    let interpreter = matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "perl" | "ruby" | "node" | "php")
+        || name.starts_with("python");
+    if let Some(file) = words.get(1).filter(|file| interpreter && simple && !file.starts_with('-')) {
+        let place = call.place(file, true);
+        if call.machine.file(&place.path).is_none() {
+            let why = "runs a script through a side door, and it cannot be read here";
+            return call.asks(Effect::CannotTell, file, why);
+        }
     }
     call.shell(script);
 }

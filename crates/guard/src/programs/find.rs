@@ -182,7 +182,14 @@ fn fd(call: &mut Call<'_, '_>) {
     }
     let operands: Vec<&String> = words[..at].iter().filter(|word| !word.starts_with('-')).collect();
     let root = operands.iter().skip(1).find(|word| word.contains('/')).map_or(".", |word| word.as_str());
-    let found = format!("{}/{HOLE}", root.trim_end_matches('/'));
+    // A pattern without anything but a name is that name.
+    let name = operands.first().map(|pattern| text::unglob(pattern).trim_matches(['^', '$']).replace("\\.", "."));
+    let name = name
+        .filter(|name| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-')));
+    let found = match name.filter(|name| name.starts_with('.') || name.contains('.')) {
+        Some(name) => format!("{}/{HOLE}/{name}", root.trim_end_matches('/')),
+        None => format!("{}/{HOLE}", root.trim_end_matches('/')),
+    };
     let mut command: Vec<String> = words[at + 1..].iter().take_while(|word| *word != ";").cloned().collect();
     if command.is_empty() {
         return;

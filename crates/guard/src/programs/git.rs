@@ -106,7 +106,7 @@ fn command(call: &mut Call<'_, '_>, verb: &str, arguments: &[String]) {
         "grep" | "difftool" | "mergetool" | "send-email" | "instaweb" => viewers(call, verb, arguments),
         "show" | "cat-file" | "diff" | "log" | "blame" | "annotate" | "credential" | "credential-store"
         | "credential-cache" | "format-patch" | "diff-index" | "diff-tree" | "diff-files" => {
-            show(call, verb, arguments)
+            show(call, verb, arguments);
         }
         "rev-parse" => return rev_parse(call, arguments),
         "ls-files" | "ls-tree" => return call.print(&format!("./{HOLE}")),
@@ -119,6 +119,15 @@ fn command(call: &mut Call<'_, '_>, verb: &str, arguments: &[String]) {
                 .value("template")
             {
                 git_settings::set(call, "init.templateDir", template);
+            }
+        }
+        "apply" | "am" => {
+            let options = gnu("pC", "directory= exclude= include= whitespace= unsafe-paths").read(arguments);
+            if options.has("unsafe-paths") {
+                call.asks(Effect::Overwrite, "files", "may change files outside of the repository");
+            }
+            if let Some(directory) = options.value("directory").map(str::to_owned) {
+                call.write(&directory, Writing::Edit);
             }
         }
         "for-each-repo" => {
@@ -137,8 +146,8 @@ fn alias(call: &mut Call<'_, '_>, name: &str, arguments: &[String]) {
     let key = git_settings::alias_key(&name.to_ascii_lowercase());
     let Some(value) = call.sees(&key) else { return rare(call, name, arguments) };
     if let Some(script) = value.strip_prefix('!') {
-        let rest: String = arguments.iter().map(|word| format!(" {}", crate::eval::quoted(word))).collect();
-        return call.shell(&format!("{script}{rest}"));
+        let rest: Vec<String> = arguments.iter().map(|word| crate::eval::quoted(word)).collect();
+        return call.shell(&format!("{script} {}", rest.join(" ")));
     }
     let mut words = vec!["git".to_owned()];
     words.extend(crate::shell::split(&value));
@@ -155,7 +164,8 @@ const WORK: &str = "uncommitted work";
 fn reset(call: &mut Call<'_, '_>, arguments: &[String]) {
     let options = gnu(
         "U",
-        "hard help soft mixed merge keep quiet patch intent-to-add pathspec-from-file= recurse-submodules=? no-refresh",
+        "hard help soft mixed merge keep quiet patch intent-to-add pathspec-from-file= recurse-submodules=? \
+            no-refresh",
     )
     .read(arguments);
     if options.has("hard merge") {
@@ -269,7 +279,8 @@ fn branch(call: &mut Call<'_, '_>, arguments: &[String]) {
     let options = gnu(
         "ut?",
         "set-upstream-to= contains= no-contains= merged=? no-merged=? sort= points-at= format= color=? column=? \
-         abbrev=? delete move copy force list all remotes verbose quiet show-current edit-description unset-upstream track=?",
+         abbrev=? delete move copy force list all remotes verbose quiet show-current edit-description \
+         unset-upstream track=?",
     )
     .read(arguments);
     if options.has("D") || (options.has("d delete") && options.has("f force")) {
@@ -311,13 +322,11 @@ fn push(call: &mut Call<'_, '_>, arguments: &[String]) {
         return;
     }
     let specs = if options.has("repo") { &options.operands[..] } else { options.operands.get(1..).unwrap_or_default() };
-    let why = if options.has("f force force-with-lease force-if-includes mirror") {
+    let forced = options.has("f force force-with-lease force-if-includes mirror");
+    let deletes = options.has("d delete prune");
+    let why = if forced || specs.iter().any(|spec| spec.starts_with('+')) {
         "overwrites history on the remote"
-    } else if specs.iter().any(|spec| spec.starts_with('+')) {
-        "overwrites history on the remote"
-    } else if options.has("d delete prune") {
-        "deletes branches or tags on the remote"
-    } else if specs.iter().any(|spec| spec.starts_with(':') && spec.len() > 1) {
+    } else if deletes || specs.iter().any(|spec| spec.starts_with(':') && spec.len() > 1) {
         "deletes branches or tags on the remote"
     } else {
         return;
@@ -615,6 +624,7 @@ mod tests {
             ("git stash drop", "git stash pop"),
             ("git branch -df wip", "git branch -d wip"),
             ("git rm -rf src", "git rm -r --cached src"),
+            ("git apply --directory=.git/hooks x.diff", "git apply --directory=src x.diff"),
             ("git gc --prune=now", "git gc"),
             ("git worktree remove -f ../x", "git worktree remove ../x"),
         ]);

@@ -102,7 +102,7 @@ pub(super) fn set(call: &mut Call<'_, '_>, name: &str, value: &str) {
         ("init", "templatedir") => {
             call.asks(Effect::Persistence, value, "gives new repositories the hooks of a template");
         }
-        ("include", "path") | ("includeif", "path") => {
+        ("include" | "includeif", "path") => {
             call.asks(Effect::Persistence, value, "makes git take settings from a file that cannot be read here");
         }
         ("submodule", "update") => {
@@ -184,7 +184,8 @@ pub(super) fn from_environment(call: &mut Call<'_, '_>) {
 const CONFIG: Grammar = gnu(
     "ft",
     "file= blob= type= default= comment= value= global system local worktree get get-all get-regexp get-urlmatch= \
-     get-color= get-colorbool= list edit add replace-all unset unset-all rename-section remove-section fixed-value all \
+     get-color= get-colorbool= list edit add replace-all unset unset-all rename-section remove-section \
+     fixed-value all \
      null name-only show-origin show-scope includes no-includes regexp url= bool int bool-or-int path append",
 );
 

@@ -83,7 +83,7 @@ const SETTINGS: &[Tool] = &[
     tool(
         "iptables ip6tables iptables-nft iptables-legacy ebtables arptables",
         gnu(
-            "tpsdjgiomwW",
+            "tpsdjgiomw?W?",
             "table= protocol= source= destination= jump= match= in-interface= out-interface= append insert delete \
              replace list list-rules flush zero new-chain delete-chain policy rename-chain numeric verbose line-numbers \
              check",
@@ -226,9 +226,9 @@ fn ufw(call: &mut Call<'_, '_>) {
         return;
     }
     let verb = options.operands.first().map(String::as_str);
-    if !matches!(verb, None | Some("status" | "show" | "version" | "help"))
-        && !(verb == Some("app") && options.operands.get(1).is_some_and(|word| word == "list" || word == "info"))
-    {
+    let looks = matches!(verb, None | Some("status" | "show" | "version" | "help"));
+    let lists = verb == Some("app") && options.operands.get(1).is_some_and(|word| word == "list" || word == "info");
+    if !looks && !lists {
         call.asks(Effect::Service, "the firewall", WHY);
     }
 }
@@ -289,7 +289,9 @@ fn ip(call: &mut Call<'_, '_>) {
     ];
     let look = verb.is_empty()
         || looks.iter().any(|look| look.starts_with(verb) && (verb.len() > 1 || verb != "s"))
-        || matches!(verb, "s" | "l")
+        || verb == "l"
+        // Cut short to one letter, links are set and everything else is shown.
+        || verb == "s" && !"link".starts_with(first.as_str())
         || "monitor".starts_with(first.as_str()) && first.len() > 2
         || verb == "dev"
             && matches!(first.as_str(), "a" | "addr" | "address" | "l" | "link" | "r" | "route" | "n" | "neigh");

@@ -62,7 +62,6 @@ const VAULT: &[Rule] = &[
 ];
 const CONSUL: &[Rule] = &[
     asks("leave|force-leave", CHANGES, STOPS),
-    asks("kv delete", CHANGES, DELETES),
     asks("config|services|acl|namespace|partition|peering|intention delete|deregister|destroy", CHANGES, DELETES),
     asks("acl policy|token|role|auth-method|binding-rule delete|update", CHANGES, DELETES),
     asks("operator raft remove-peer|transfer-leader", CHANGES, STOPS),
@@ -102,7 +101,8 @@ const MINIO: &[Rule] = &[
     asks("rm|rb|mv", CHANGES, DELETES),
     asks("mirror", CHANGES, DELETES).only("remove overwrite force"),
     asks(
-        "admin service|user|group|policy|bucket|config|prometheus|decommission|heal|cluster|replicate stop|restart|remove|rm|disable|detach|reset|unfreeze|freeze|start",
+        "admin service|user|group|policy|bucket|config|prometheus|decommission|heal|cluster|replicate stop|\
+            restart|remove|rm|disable|detach|reset|unfreeze|freeze|start",
         CHANGES,
         STOPS,
     ),
@@ -162,7 +162,8 @@ const PASS: &[Rule] = &[
     asks("mv|rename", CHANGES, "moves stored secrets").only("f force"),
     asks("recipients remove|rm", Effect::Permission, ACCESS),
     fine(
-        "ls|list|find|search|git|init|insert|add|generate|edit|cp|copy|mv|rename|version|help|sync|fsck|audit|completion|config|mounts|setup|clone|history|sum|update|recipients",
+        "ls|list|find|search|git|init|insert|add|generate|edit|cp|copy|mv|rename|version|help|sync|fsck|audit|\
+            completion|config|mounts|setup|clone|history|sum|update|recipients",
     ),
     fine("otp append|insert|uri|validate"),
     fine("show").only("c clip C q qrcode u unsafe_none"),
@@ -210,40 +211,58 @@ const TOOLS: [Tool; 39] = [
         "chdir= var= var-file= target= out= state= backup= lock-timeout= parallelism= replace= refresh= terragrunt-config= \
          terragrunt-working-dir= working-dir= backend-config= raw json help version",
     ),
-    tool(&["pulumi"], PULUMI).valued("sCtm", "stack= cwd= target= message= config-file= color= parallel= policy-pack="),
-    tool(&["cdk", "cdktf"], CDK).valued("acpro", "app= context= profile= require-approval= output= role-arn= toolkit-stack-name= outputs-file= method=").dry("dry-run no-execute"),
-    tool(&["serverless", "sls", "sst", "osls"], SERVERLESS).valued("srfcp", "stage= region= function= config= package= aws-profile=").dry("noDeploy"),
-    tool(&["sam", "samlocal"], SAM).valued("tsb", "template-file= template= stack-name= region= profile= config-file= config-env= s3-bucket= capabilities="),
+    tool(&["pulumi"], PULUMI).valued("sCtm", "stack= cwd= target= message= config-file= color= parallel= \
+        policy-pack="),
+    tool(&["cdk", "cdktf"], CDK).valued("acpro", "app= context= profile= require-approval= output= role-arn= \
+        toolkit-stack-name= outputs-file= method=").dry("dry-run no-execute"),
+    tool(&["serverless", "sls", "sst", "osls"], SERVERLESS).valued("srfcp", "stage= region= function= config= \
+        package= aws-profile=").dry("noDeploy"),
+    tool(&["sam", "samlocal"], SAM).valued("tsb", "template-file= template= stack-name= region= profile= \
+        config-file= config-env= s3-bucket= capabilities="),
     tool(&["packer"], PACKER),
-    tool(&["vault", "bao"], VAULT).single_dash("address= namespace= ns= format= field= mount= versions= version= path= policy= ttl= no-print token-only help"),
-    tool(&["consul"], CONSUL).single_dash("http-addr= token= datacenter= namespace= ca-file= name= id= service= reason= enable disable"),
-    tool(&["nomad"], NOMAD).single_dash("address= region= namespace= token= job= deadline= task= enable disable purge"),
+    tool(&["vault", "bao"], VAULT).single_dash("address= namespace= ns= format= field= mount= versions= \
+        version= path= policy= ttl= no-print token-only help"),
+    tool(&["consul"], CONSUL).single_dash("http-addr= token= datacenter= namespace= ca-file= name= id= service= \
+        reason= enable disable"),
+    tool(&["nomad"], NOMAD).single_dash("address= region= namespace= token= job= deadline= task= enable disable \
+        purge"),
     tool(&["boundary"], BOUNDARY).single_dash("addr= token= id= scope-id="),
-    tool(&["rclone"], RCLONE).valued("P?v?", "config= min-age= max-age= include= exclude= filter= transfers= checkers= bwlimit= log-file= log-level= backup-dir=").dry("dry-run n"),
+    tool(&["rclone"], RCLONE).valued("P?v?", "config= min-age= max-age= include= exclude= filter= transfers= \
+        checkers= bwlimit= log-file= log-level= backup-dir=").dry("dry-run n"),
     tool(&["s3cmd"], S3).valued("c", "config= access_key= secret_key= region= host=").dry("dry-run n"),
     tool(&["s5cmd"], S3).valued("r", "endpoint-url= profile= numworkers= exclude= include= credentials-file=").dry("dry-run"),
     tool(&["mc", "mcli"], MINIO).valued("C", "config-dir= older-than= newer-than= version-id=").dry("dry-run fake"),
     tool(&["b2", "b2v4"], B2).valued("", "profile="),
-    tool(&["restic", "rustic"], RESTIC).valued("rpoHldwmyn?", "repo= password-file= password-command= option= keep-last= keep-daily= keep-weekly= keep-monthly= tag= host= path= keep-within=").dry("dry-run n"),
-    tool(&["borg", "borgmatic"], BORG).valued("rPacg", "repo= glob-archives= prefix= keep-daily= keep-weekly= keep-monthly= remote-path= rsh=").dry("dry-run n"),
+    tool(&["restic", "rustic"], RESTIC).valued("rpoHldwmyn?", "repo= password-file= password-command= option= \
+        keep-last= keep-daily= keep-weekly= keep-monthly= tag= host= path= keep-within=").dry("dry-run n"),
+    tool(&["borg", "borgmatic"], BORG).valued("rPacg", "repo= glob-archives= prefix= keep-daily= keep-weekly= \
+        keep-monthly= remote-path= rsh=").dry("dry-run n"),
     tool(&["duplicity", "duply"], DUPLICITY).valued("", "encrypt-key= archive-dir= name="),
     tool(&["kopia"], KOPIA).valued("", "config-file= password="),
     tool(&["rsnapshot", "tarsnap", "duplicati-cli", "bup"], RSNAPSHOT),
     tool(&["doppler"], DOPPLER).valued("pct", "project= config= token= scope= format= only-names"),
     tool(&["op"], OP).valued("", "vault= account= session= format= fields= env-file= config= out-file= o="),
     tool(&["pass", "gopass", "passage", "pa"], PASS),
-    tool(&["bw", "bws", "rbw"], BITWARDEN).valued("t", "session= access-token= output= organizationid= itemid= format= password="),
+    tool(&["bw", "bws", "rbw"], BITWARDEN).valued("t", "session= access-token= output= organizationid= itemid= \
+        format= password="),
     tool(&["chamber"], CHAMBER).valued("b", "backend= format="),
-    tool(&["infisical", "teller", "berglas", "akeyless", "conjur"], INFISICAL).valued("", "env= path= projectId= format="),
+    tool(&["infisical", "teller", "berglas", "akeyless", "conjur"], INFISICAL).valued("", "env= path= \
+        projectId= format="),
     tool(&["lpass"], LASTPASS),
     tool(&["secret-tool", "keyring", "kwallet-query"], KEYRING),
     tool(&["security"], MACOS_KEYCHAIN).valued("asDlk", ""),
     tool(&["ansible-vault"], ANSIBLE_VAULT).valued("", "vault-id= vault-password-file= output= encrypt-vault-id="),
     tool(&["knife", "chef-client", "chef-solo"], CHEF).valued("cEzsu", "config= environment= server-url="),
-    tool(&["puppet"], &[asks("apply|agent|resource", CHANGES, APPLIES).unless("noop"), asks("node|cert|ca clean|purge|deactivate|revoke|destroy", CHANGES, DELETES)]).valued("e", "execute= environment=").dry("noop"),
-    tool(&["salt", "salt-call", "salt-ssh", "salt-key"], APPLY_ANY).valued("GLCENc", "out= timeout= config-dir= file-root= pillar-root=").dry("test"),
-    tool(&["ansible"], APPLY_ANY).valued("imauMfteBPlTcKk", "inventory= module-name= args= user= module-path= forks= limit= extra-vars= become-user= become-method= private-key= ssh-common-args= vault-password-file= connection= timeout= check list-hosts syntax-check"),
-    tool(&["ansible-playbook", "ansible-pull"], APPLY_ANY).valued("iueltMfTcUdC", "inventory= user= extra-vars= limit= tags= skip-tags= module-path= forks= private-key= vault-password-file= url= directory= checkout= check list-hosts list-tasks list-tags syntax-check"),
+    tool(&["puppet"], &[asks("apply|agent|resource", CHANGES, APPLIES).unless("noop"), asks("node|cert|ca clean|\
+        purge|deactivate|revoke|destroy", CHANGES, DELETES)]).valued("e", "execute= environment=").dry("noop"),
+    tool(&["salt", "salt-call", "salt-ssh", "salt-key"], APPLY_ANY).valued("GLCENc", "out= timeout= config-dir= \
+        file-root= pillar-root=").dry("test"),
+    tool(&["ansible"], APPLY_ANY).valued("imauMfteBPlTcKk", "inventory= module-name= args= user= module-path= \
+        forks= limit= extra-vars= become-user= become-method= private-key= ssh-common-args= \
+        vault-password-file= connection= timeout= check list-hosts syntax-check"),
+    tool(&["ansible-playbook", "ansible-pull"], APPLY_ANY).valued("iueltMfTcUdC", "inventory= user= extra-vars= \
+        limit= tags= skip-tags= module-path= forks= private-key= vault-password-file= url= directory= checkout= \
+        check list-hosts list-tasks list-tags syntax-check"),
     tool(&["fab", "pyinfra", "bolt"], APPLY_ANY).valued("HiutDn", "hosts= identity= user= targets= nodes="),
     tool(&["crossplane", "waypoint", "atlantis", "spacectl", "env0"], &[
         asks("destroy|delete|apply|deploy|uninstall|unlock", CHANGES, APPLIES),
@@ -286,10 +305,10 @@ fn model(call: &mut Call<'_, '_>) {
             let place = options.value("chdir").unwrap_or(".").to_owned();
             builds::project_code(call, &place);
         }
-        ("rclone", [verb, source, target, ..]) if matches!(*verb, "copy" | "copyto" | "sync" | "move" | "moveto") => {
-            if !is_dry(&options, "dry-run n") {
-                transfer(call, source, target);
-            }
+        ("rclone", [verb, source, target, ..])
+            if matches!(*verb, "copy" | "copyto" | "sync" | "move" | "moveto") && !is_dry(&options, "dry-run n") =>
+        {
+            transfer(call, source, target);
         }
         ("terraform" | "tofu", ["output", name, ..]) if crate::eval::is_secret_name(&name.to_ascii_uppercase()) => {
             call.print(&SECRET.to_string());
@@ -309,8 +328,7 @@ fn model(call: &mut Call<'_, '_>) {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             call.run(words);
         }
-        ("consul", ["exec", words @ ..]) => call.shell(&words.join(" ")),
-        ("consul", ["lock", _, words @ ..]) => call.shell(&words.join(" ")),
+        ("consul", ["exec", words @ ..] | ["lock", _, words @ ..]) => call.shell(&words.join(" ")),
         ("knife", ["ssh" | "winrm", _, script, ..]) => call.shell(script),
         ("restic" | "rustic", _) => {
             if let Some(script) = options.value("password-command").map(str::to_owned) {
@@ -412,7 +430,7 @@ fn ansible(call: &mut Call<'_, '_>, tool: &Tool) {
         "cron" | "at" | "copy" | "template" | "lineinfile" | "blockinfile" | "replace" | "unarchive" | "get_url"
         | "git" | "synchronize" | "script" | "mount" | "lvol" | "filesystem" | "parted" | "iptables" | "ufw"
         | "firewalld" | "sysctl" | "hostname" | "selinux" => {
-            call.asks(CHANGES, &target, "changes files or settings of other machines")
+            call.asks(CHANGES, &target, "changes files or settings of other machines");
         }
         _ => {}
     }

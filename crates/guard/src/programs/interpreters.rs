@@ -18,10 +18,11 @@ pub(super) const PROGRAMS: &[Program] = &[
     runs(&["php"], php),
     runs(&["lua", "luajit", "texlua"], lua),
     runs(&["Rscript", "R"], r),
-    runs(
-        &["julia", "elixir", "groovy", "tclsh", "guile", "racket", "ghci", "runghc", "swift", "scala", "jshell"],
-        other,
-    ),
+    runs(&["gdb", "lldb", "cgdb", "rust-gdb", "rust-lldb"], debugger),
+    runs(&["gnuplot", "octave", "octave-cli", "matlab", "maxima", "sage"], calculator),
+    runs(&["m4"], m4),
+    runs(&["tclsh", "wish", "jimsh"], tcl),
+    runs(&["julia", "elixir", "groovy", "guile", "racket", "ghci", "runghc", "swift", "scala", "jshell"], other),
 ];
 
 /// Runs `source` as code of a language, in what surrounds `call`.
@@ -227,7 +228,9 @@ fn node(call: &mut Call<'_, '_>) {
     }
     let codes: Vec<String> = options.values("e eval p print").map(str::to_owned).collect();
     if !codes.is_empty() {
+        let shows = options.has("p print");
         for source in codes {
+            let source = if shows { format!("console.log({source})") } else { source };
             code(call, Language::JavaScript, &source);
         }
         return call.print(&HOLE.to_string());
@@ -311,6 +314,75 @@ fn r(call: &mut Call<'_, '_>) {
     }
     if !options.has("e") && call.name == "Rscript" {
         script_or_input(call, &options.operands, Language::R);
+    }
+}
+
+/// `gdb -ex command`, `lldb -o command`: commands that run a shell or Python.
+fn debugger(call: &mut Call<'_, '_>) {
+    let options = call.options(&Grammar {
+        valued: "oOksxcp",
+        long: "ex= eval-command= iex= o= one-line= O= k= s= source= x= command= ix= cd= p= pid= c= core=",
+        permute: true,
+        single_dash: true,
+    });
+    let commands: Vec<String> = options.values("ex eval-command iex o one-line O k").map(str::to_owned).collect();
+    for command in commands {
+        let command = command.trim();
+        if let Some(script) =
+            ["shell ", "!", "platform shell ", "make "].iter().find_map(|verb| command.strip_prefix(verb))
+        {
+            call.shell(script);
+        } else if let Some(source) = ["python ", "py ", "python-interactive ", "pi ", "script "]
+            .iter()
+            .find_map(|verb| command.strip_prefix(verb))
+        {
+            code(call, Language::Python, source);
+        } else if command.contains("system(") {
+            code(call, Language::Other, command.trim_start_matches("call ").trim_start_matches("print "));
+        }
+    }
+}
+
+/// Programs for numbers and plots whose language can run others.
+fn calculator(call: &mut Call<'_, '_>) {
+    let options = call.options(&leading("e", "eval= batch= batch-string= r="));
+    for source in options.values("e eval batch r batch-string").map(str::to_owned).collect::<Vec<_>>() {
+        code(call, Language::Other, &source);
+    }
+    if !options.has("e eval") {
+        script_or_input(call, &options.operands, Language::Other);
+    }
+}
+
+/// Tcl: `exec` runs a program, `file delete` deletes.
+fn tcl(call: &mut Call<'_, '_>) {
+    let operands = call.options(&leading("", "")).operands;
+    if operands.first().is_some_and(|file| file != "-") {
+        return script_or_input(call, &operands, Language::Other);
+    }
+    let Some(input) = call.input() else { return };
+    for line in input.split(['\n', ';']) {
+        let words = crate::shell::split(line);
+        match words.as_slice() {
+            [exec, rest @ ..] if exec == "exec" => call.run(rest.to_vec()),
+            [file, verb, rest @ ..] if file == "file" && verb == "delete" => {
+                let force = rest.iter().any(|word| word == "-force");
+                for path in rest.iter().filter(|word| !word.starts_with('-')) {
+                    call.delete(path, if force { crate::eval::Extent::Bulk } else { crate::eval::Extent::One });
+                }
+            }
+            [open, what, ..] if open == "open" && what.starts_with('|') => call.shell(&what[1..]),
+            _ => {}
+        }
+    }
+}
+
+/// `m4`: `syscmd` and `esyscmd` run their argument.
+fn m4(call: &mut Call<'_, '_>) {
+    let Some(input) = call.input() else { return };
+    for piece in input.split("syscmd(").skip(1) {
+        let argument = piece.split(')').next().unwrap_or_default().trim_matches(['`', '\'']).to_owned();
+        call.shell(&argument);
     }
 }
 

@@ -52,8 +52,6 @@ pub(super) const PROGRAMS: &[Program] = &[
             "flashrom",
             "bless",
             "nvram",
-            "update-alternatives",
-            "alternatives",
             "pivot_root",
             "switch_root",
             "swapoff",

@@ -147,10 +147,10 @@ fn redis_command(call: &mut Call<'_, '_>, words: &[String]) {
             call.asks(Effect::Database, "the store", "replaces all that is in the store by a copy of another one");
         }
         ("ACL", "SETUSER" | "DELUSER" | "LOAD") => call.asks(Effect::Account, &third, "changes who may use the store"),
-        ("ACL", "GETUSER") | ("ACL", "LIST") => {}
+        ("ACL", "GETUSER" | "LIST") => {}
         ("EVAL" | "EVAL_RO", _) => redis_script(call, words.get(1).map_or("", String::as_str)),
         ("CLIENT", "KILL") if words.len() > 3 => {
-            call.asks(Effect::ProcessKill, "clients", "ends connections of a kind")
+            call.asks(Effect::ProcessKill, "clients", "ends connections of a kind");
         }
         _ => {}
     }
@@ -197,12 +197,12 @@ fn etcd(call: &mut Call<'_, '_>) {
         }
         ["lease", "revoke", ..] => deletes(call, &target, "deletes every key of a lease"),
         // What a transaction does stands on its input.
-        ["txn", ..] => {
+        ["txn", ..]
             if call.input().is_some_and(|input| {
                 input.lines().any(|line| line.trim_start().starts_with("del") && line.contains("prefix"))
-            }) {
-                deletes(call, "a range", "deletes every key of a range");
-            }
+            }) =>
+        {
+            deletes(call, "a range", "deletes every key of a range");
         }
         _ => {}
     }

@@ -6,7 +6,7 @@ use super::options::{gnu, single_dash};
 use super::{Program, plain, prints, runs};
 use crate::eval::{Call, Writing, filtered};
 use crate::finding::{Effect, TargetClass};
-use crate::text::{self, HOLE, PLAIN, REMOTE, SECRET};
+use crate::text::{HOLE, PLAIN, REMOTE, SECRET};
 
 pub(super) const PROGRAMS: &[Program] = &[
     plain(&["ssh-keygen"], keygen),
@@ -16,6 +16,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     prints(&["openssl", "libressl"], openssl),
     prints(&["age", "rage"], age),
     prints(&["sops"], sops),
+    prints(&["unshadow", "ssh2john", "gpg2john"], shows_files),
 ];
 
 /// A file with a new key; in the project it is only a file.
@@ -195,7 +196,7 @@ fn openssl(call: &mut Call<'_, '_>) {
         }
         "enc" | "base64" | "smime" | "cms" => {
             let plain = verb == "base64"
-                || options.has("a base64") && options.options.iter().all(|(name, _)| !name.contains("-"));
+                || options.has("a base64") && options.options.iter().all(|(name, _)| !name.contains('-'));
             if plain {
                 let text = match &input {
                     Some(file) => call.read(file),
@@ -211,6 +212,14 @@ fn openssl(call: &mut Call<'_, '_>) {
             }
         }
         _ => call.print(&PLAIN.to_string()),
+    }
+}
+
+/// Puts what its files hold into another form.
+fn shows_files(call: &mut Call<'_, '_>) {
+    for file in call.options(&gnu("", "")).operands {
+        let text = call.read(&file);
+        call.print(&text);
     }
 }
 
@@ -285,6 +294,7 @@ mod tests {
             ),
             ("openssl dgst -provider evil a", "openssl dgst -provider legacy a"),
             ("openssl s_client -connect h:1 < ~/.netrc", "openssl s_client -connect h:1 < /dev/null"),
+            ("unshadow /etc/passwd /etc/shadow", "unshadow a b"),
             ("age -d -i k a.age", "age -r age1x -o a.age a.txt"),
             ("sops -d s.yaml", "sops -e s.yaml"),
             ("sops exec-env s.yaml 'rm -rf data'", "sops exec-env s.yaml 'make test'"),

@@ -5,7 +5,7 @@ use super::verbs::{self, Rule, Tool, asks, fine, tool};
 use crate::eval::Call;
 use crate::finding::Effect;
 
-pub(super) const PROGRAMS: [Program; 17] = verbs::programs(&TOOLS, model);
+pub(super) const PROGRAMS: [Program; 16] = verbs::programs(&TOOLS, model);
 
 const CHANGES: Effect = Effect::CloudResource;
 const STOPS: &str = "stops or restarts a machine";
@@ -14,7 +14,10 @@ const DELETES: &str = "deletes a machine or what it keeps";
 const VIRSH: &[Rule] = &[
     asks("destroy|shutdown|reboot|reset|suspend|managedsave|save|dompmsuspend|migrate|stop", CHANGES, STOPS),
     asks(
-        "undefine|vol-delete|vol-wipe|pool-destroy|pool-delete|pool-undefine|net-destroy|net-undefine|iface-destroy|iface-undefine|iface-unbridge|nwfilter-undefine|secret-undefine|snapshot-delete|snapshot-revert|checkpoint-delete|detach-*|managedsave-remove|blockcommit|blockpull|nodedev-destroy|nodedev-detach|nodesuspend",
+        "undefine|vol-delete|vol-wipe|pool-destroy|pool-delete|pool-undefine|net-destroy|net-undefine|\
+            iface-destroy|iface-undefine|iface-unbridge|nwfilter-undefine|secret-undefine|snapshot-delete|\
+            snapshot-revert|checkpoint-delete|detach-*|managedsave-remove|blockcommit|blockpull|nodedev-destroy|\
+            nodedev-detach|nodesuspend",
         CHANGES,
         DELETES,
     ),
@@ -41,7 +44,8 @@ const LXC: &[Rule] = &[
     asks("delete|rm|stop|restart|pause|restore|rebuild|move|mv", CHANGES, STOPS),
     asks("storage volume|bucket delete|detach*|restore", CHANGES, DELETES),
     asks(
-        "storage|network|profile|project|image|cluster|remote|config|snapshot|warning|auth|file delete|rm|remove|detach*|unset|restore",
+        "storage|network|profile|project|image|cluster|remote|config|snapshot|warning|auth|file delete|rm|\
+            remove|detach*|unset|restore",
         CHANGES,
         DELETES,
     ),
@@ -72,7 +76,8 @@ const VZ: &[Rule] = &[
     asks("snapshot-delete|snapshot-switch|unregister|reset|pause", CHANGES, DELETES),
 ];
 const VMRUN: &[Rule] = &[asks(
-    "stop|reset|suspend|pause|deleteVM|deleteSnapshot|revertToSnapshot|killProcessInGuest|deleteFileInGuest|deleteDirectoryInGuest",
+    "stop|reset|suspend|pause|deleteVM|deleteSnapshot|revertToSnapshot|killProcessInGuest|deleteFileInGuest|\
+        deleteDirectoryInGuest",
     CHANGES,
     STOPS,
 )];
@@ -85,10 +90,9 @@ const MACHINECTL: &[Rule] = &[
     fine("list|status|show|image-status|list-images|show-image"),
     asks("terminate|poweroff|reboot|kill|stop|remove|disable|clean|read-only|rename|set-limit", CHANGES, STOPS),
 ];
-const QEMU_IMG: &[Rule] = &[asks("snapshot", CHANGES, DELETES).only("d a")];
 const AVD: &[Rule] = &[asks("delete avd", CHANGES, DELETES)];
 
-const TOOLS: [Tool; 17] = [
+const TOOLS: [Tool; 16] = [
     tool(&["virsh"], VIRSH).valued("cdke", "connect= domain="),
     tool(&["VBoxManage", "vboxmanage"], VBOX),
     tool(&["vagrant"], VAGRANT).valued("c", "command= machine-readable provider="),
@@ -104,7 +108,6 @@ const TOOLS: [Tool; 17] = [
     tool(&["wsl"], WSL),
     tool(&["tart"], TART),
     tool(&["machinectl"], MACHINECTL).valued("HMpnos", "host= machine= property= lines= signal="),
-    tool(&["qemu-img"], QEMU_IMG).valued("fOo", ""),
     tool(&["avdmanager"], AVD).valued("n", "name="),
 ];
 
@@ -164,7 +167,12 @@ fn inside(call: &mut Call<'_, '_>, words: Vec<String>) {
 
 /// `wsl --unregister name`, `wsl [-d name] program …`
 fn wsl(call: &mut Call<'_, '_>, arguments: &[String]) {
-    let options = super::options::leading("du", "distribution= user= cd= shell-type= unregister= terminate= exec shutdown list set-default= export= import= install update status version help").read(arguments);
+    let options = super::options::leading(
+        "du",
+        "distribution= user= cd= shell-type= unregister= terminate= \
+        exec shutdown list set-default= export= import= install update status version help",
+    )
+    .read(arguments);
     if options.has("unregister") {
         return call.asks(CHANGES, "a distribution", DELETES);
     }

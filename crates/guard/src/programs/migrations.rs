@@ -292,7 +292,7 @@ fn artisan(call: &mut Call<'_, '_>) {
             call.asks(Effect::Database, &task, "deletes waiting jobs or old records");
         }
         "down" | "horizon:terminate" | "queue:restart" => {
-            call.asks(Effect::Service, &task, "takes the application out of service")
+            call.asks(Effect::Service, &task, "takes the application out of service");
         }
         "tinker" => {
             let code = rest.value("execute").map(str::to_owned).or_else(|| call.input()).unwrap_or_default();
@@ -318,17 +318,17 @@ fn symfony(call: &mut Call<'_, '_>) {
         own.len() == full.len() && own.iter().zip(full).all(|(own, full)| !own.is_empty() && full.starts_with(own))
     };
     if is("doctrine:query:sql") || is("dbal:run-sql") || is("doctrine:query:dql") {
-        for statement in options.operands[1..].to_vec() {
-            sql::script(call, Dialect::Other, &statement);
+        for statement in &options.operands[1..] {
+            sql::script(call, Dialect::Other, statement);
         }
     } else if is("doctrine:database:drop") || is("doctrine:schema:drop") || is("doctrine:mongodb:schema:drop") {
         // Without `--force` it only says what it would do.
         if options.has("force f") && !options.has("dump-sql") {
             drops(call, &task);
         }
-    } else if is("doctrine:fixtures:load") && !options.has("append") {
-        drops(call, &task);
-    } else if is("doctrine:migrations:migrate") && options.operands.iter().any(|word| word == "first" || word == "0") {
+    } else if is("doctrine:fixtures:load") && !options.has("append")
+        || is("doctrine:migrations:migrate") && options.operands.iter().any(|word| word == "first" || word == "0")
+    {
         drops(call, &task);
     }
 }
@@ -376,7 +376,7 @@ fn wordpress(call: &mut Call<'_, '_>) {
                 sql::script(call, Dialect::Mysql, &statement);
             }
         }
-        ["eval", code, ..] => interpreters::code(call, interpreters::Language::Php, &(*code).to_owned()),
+        ["eval", code, ..] => interpreters::code(call, interpreters::Language::Php, code),
         ["post" | "user" | "comment" | "term", "delete", rest @ ..]
             if rest.len() > 1 || rest.iter().any(|id| id.contains(text::is_hole)) =>
         {
@@ -405,7 +405,7 @@ fn drush(call: &mut Call<'_, '_>) {
             }
         }
         ["php:eval" | "php-eval" | "ev" | "eval", code, ..] => {
-            interpreters::code(call, interpreters::Language::Php, &(*code).to_owned());
+            interpreters::code(call, interpreters::Language::Php, code);
         }
         _ => {}
     }

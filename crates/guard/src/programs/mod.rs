@@ -41,7 +41,6 @@ mod rows;
 mod services;
 mod shells;
 mod sql;
-mod sql_filter;
 mod stores;
 mod text_tools;
 mod vcs;
@@ -50,7 +49,7 @@ mod volumes;
 mod windows;
 mod wrappers;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use crate::eval::{Call, base_name, blurred};
@@ -140,13 +139,47 @@ const FAMILIES: &[&[Program]] = &[
     host_network::PROGRAMS,
 ];
 
+#[cfg(test)]
+/// Programs of which two families know a side each: both models look at a call.
+const SHARED: [&str; 14] = [
+    "atlas",
+    "borg",
+    "borgmatic",
+    "bup",
+    "consul",
+    "duplicity",
+    "kopia",
+    "machinectl",
+    "mix",
+    "restic",
+    "security",
+    "snow",
+    "tarsnap",
+    "turso",
+];
+
 static TABLE: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
-    FAMILIES
-        .iter()
-        .copied()
-        .flatten()
-        .flat_map(|program| program.names.iter().map(move |name| (*name, *program)))
-        .collect()
+    let mut table = HashMap::new();
+    for program in FAMILIES.iter().copied().flatten() {
+        for name in program.names {
+            table.entry(*name).or_insert(*program);
+        }
+    }
+    table
+});
+
+/// The second models of shared programs.
+static SECOND: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
+    let mut seen = HashSet::new();
+    let mut second = HashMap::new();
+    for program in FAMILIES.iter().copied().flatten() {
+        for name in program.names {
+            if !seen.insert(*name) {
+                second.insert(*name, *program);
+            }
+        }
+    }
+    second
 });
 
 fn lookup(name: &str) -> Option<Program> {
@@ -210,8 +243,24 @@ pub(crate) fn run(call: &mut Call<'_, '_>) {
         words.extend_from_slice(call.arguments());
         return call.run(words);
     }
+    if program.contains('/') && lookup(&call.name).is_some() {
+        // A file that this command wrote or fetched is itself, whatever well-known name it has.
+        let place = call.place(&program, true);
+        if call.machine.file(&place.path).is_some() || call.is_foreign(&place.path) {
+            interpreters::run_file(call, &program, None);
+        }
+    }
     match lookup(&call.name) {
-        Some(program) => apply(program, call),
+        Some(program) => {
+            if let Some(second) = SECOND.get(call.name.as_str()) {
+                call.captured(|call| apply(*second, call));
+            }
+            apply(program, call);
+        }
+        None if call.machine.state.functions.contains_key("command_not_found_handle") && !program.contains('/') => {
+            let words = call.words.clone();
+            call.machine.call_function("command_not_found_handle", words);
+        }
         None => {
             interpreters::run_file(call, &program, None);
             let output = call.input().map_or_else(|| text::HOLE.to_string(), |input| blurred(&input));
@@ -292,12 +341,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_program_has_two_models() {
-        let mut seen = std::collections::HashSet::new();
-        for program in FAMILIES.iter().copied().flatten() {
-            for name in program.names {
-                assert!(seen.insert(name), "{name} has two models");
-            }
-        }
+    fn only_shared_programs_have_two_models() {
+        let mut seen = HashSet::new();
+        let names = FAMILIES.iter().copied().flatten().flat_map(|program| program.names);
+        let mut twice: Vec<_> = names.copied().filter(|name| !seen.insert(*name)).collect();
+        twice.sort_unstable();
+        let mut shared = SHARED.to_vec();
+        shared.sort_unstable();
+        assert_eq!(twice, shared);
     }
 }

@@ -51,9 +51,10 @@ pub(super) fn waiting(call: &Call<'_, '_>) -> String {
 /// The name of the file that an address ends in.
 pub(super) fn file_of(url: &str) -> &str {
     let path = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = path.split(['?', '#']).next().unwrap_or(path);
+    let path = path.split(['?', '#', text::QUERY]).next().unwrap_or(path);
     match path.rsplit_once('/') {
         Some((_, name)) if !name.is_empty() => name,
+        None if !url.contains("://") => path,
         _ => "index.html",
     }
 }
@@ -87,6 +88,9 @@ const STORES: [&str; 12] =
 /// An HTTP request: most only ask, some delete, and some servers run what they are told.
 pub(super) fn request(call: &mut Call<'_, '_>, method: &str, url: &str, body: &str) {
     let method = method.to_ascii_uppercase();
+    // Outside of quotes `?` and `*` look like patterns.
+    let url = text::unglob(url);
+    let url = url.as_str();
     let parts = address(url);
     let path = parts.path.trim_end_matches('/').to_ascii_lowercase();
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -152,7 +156,7 @@ pub(super) fn request(call: &mut Call<'_, '_>, method: &str, url: &str, body: &s
 
 fn deletes(call: &mut Call<'_, '_>, url: &str, parts: &Address<'_>, path: &str, store: bool) {
     let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let wide = path.contains(['*', text::STAR]) || segments.iter().any(|part| *part == "_all");
+    let wide = path.contains('*') || segments.contains(&"_all");
     if store {
         // One document, not an index or a database.
         let one = segments.contains(&"_doc") || parts.port == "5984" && segments.len() > 1;
@@ -253,7 +257,11 @@ pub(super) fn transfers(call: &mut Call<'_, '_>, script: &str, to: &str) {
             call.shell(command);
             continue;
         }
-        let words = crate::shell::split(line);
+        let home = call.machine.world.home.clone();
+        let words: Vec<String> = crate::shell::split(line)
+            .into_iter()
+            .map(|word| if word.starts_with("~/") { word.replacen('~', &home, 1) } else { word })
+            .collect();
         let Some(verb) = words.first() else { continue };
         let plain: Vec<&String> = words[1..].iter().filter(|word| !word.starts_with('-')).collect();
         let has = |letters: &[&str]| words[1..].iter().any(|word| letters.contains(&word.as_str()));
@@ -285,10 +293,10 @@ pub(super) fn transfers(call: &mut Call<'_, '_>, script: &str, to: &str) {
                 };
                 arrives(call, &local, Writing::Replace);
             }
-            "rm" | "mrm" | "mdelete" | "delete" | "glob" => {
-                if has(&["-r", "-rf", "-fr", "mrm"]) || verb.starts_with('m') || line.contains('*') {
-                    call.asks(Effect::Delete, to, "deletes many files on another machine");
-                }
+            "rm" | "mrm" | "mdelete" | "delete" | "glob"
+                if (has(&["-r", "-rf", "-fr", "mrm"]) || verb.starts_with('m') || line.contains('*')) =>
+            {
+                call.asks(Effect::Delete, to, "deletes many files on another machine");
             }
             _ if text::is_unknown(verb) => call.cannot_tell("gives a file transfer commands that cannot be told"),
             _ => {}

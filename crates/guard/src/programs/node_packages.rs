@@ -21,7 +21,8 @@ const NPM: Grammar = gnu(
     "wC",
     "prefix= registry= cache= workspace= userconfig= globalconfig= loglevel= tag= otp= access= script-shell= \
      node-options= location= scope= omit= include= depth= global global-style save save-dev save-exact dry-run force \
-     yes help version recursive workspaces ignore-scripts filter= dir= package= call= shell= editor= json long parseable",
+     yes help version recursive workspaces ignore-scripts filter= dir= package= call= shell= editor= json long \
+     parseable",
 );
 
 /// Whether what a word names is not in the registry. `user/name` is a repository on GitHub.
@@ -104,7 +105,7 @@ fn verb_of_npm(call: &mut Call<'_, '_>, arguments: &[String], options: &Options,
         }
         "publish" | "unpublish" | "deprecate" | "undeprecate" => publishes(call, options, rest),
         "dist-tag" | "dist-tags" | "tag" if matches!(first, "add" | "rm" | "remove" | "set") => {
-            publishes(call, options, rest)
+            publishes(call, options, rest);
         }
         "owner" | "author" | "access" | "team" | "org" | "hook" | "token" | "trust"
             if !matches!(
@@ -120,7 +121,6 @@ fn verb_of_npm(call: &mut Call<'_, '_>, arguments: &[String], options: &Options,
         {
             call.asks(INSTALLS, &rest.join(" "), "changes who may publish");
         }
-        "stage" | "star" => {}
         "profile" if first.starts_with("set") || first.contains("2fa") => {
             call.asks(Effect::Account, "npm profile", "changes an account");
         }
@@ -190,7 +190,7 @@ fn fetch_and_run(call: &mut Call<'_, '_>, arguments: &[String]) {
 
 /// The program that a package brings, where the two have different names.
 fn program_of(package: &str) -> String {
-    match package.split_once("@").filter(|(name, _)| !name.is_empty()).map_or(package, |(name, _)| name) {
+    match package.split_once('@').filter(|(name, _)| !name.is_empty()).map_or(package, |(name, _)| name) {
         "@changesets/cli" => return "changeset".into(),
         "aws-cdk" => return "cdk".into(),
         "firebase-tools" => return "firebase".into(),
@@ -261,7 +261,10 @@ fn yarn(call: &mut Call<'_, '_>) {
     call.print(&HOLE.to_string());
     let options = NPM.read(&arguments);
     let Some((verb, rest)) = options.operands.split_first() else {
-        return if options.has("help version h v") { () } else { builds::project_code(call, ".") };
+        if !options.has("help version h v") {
+            builds::project_code(call, ".");
+        }
+        return;
     };
     if options.has("help h") && !matches!(verb.as_str(), "run" | "exec" | "dlx") {
         return;
@@ -322,7 +325,12 @@ fn pnpm(call: &mut Call<'_, '_>) {
     let arguments = call.arguments().to_vec();
     call.print(&HOLE.to_string());
     // `-r` and `-F` stand before the verb; those after it may be the program's own.
-    let options = gnu("FCw", "filter= dir= workspace= registry= tag= otp= access= prefix= script-shell= location= global dry-run help version").read(&arguments);
+    let options = gnu(
+        "FCw",
+        "filter= dir= workspace= registry= tag= otp= access= prefix= script-shell= \
+        location= global dry-run help version",
+    )
+    .read(&arguments);
     let Some((verb, rest)) = options.operands.split_first() else { return };
     let first = rest.first().map_or("", String::as_str);
     match verb.as_str() {

@@ -11,7 +11,7 @@ use crate::text::HOLE;
 
 pub(super) const PROGRAMS: [Program; 35] = verbs::programs(&TOOLS, model);
 pub(super) const FLAGS: &[Program] = &[
-    prints(&["dpkg", "dpkg-deb"], dpkg),
+    prints(&["dpkg"], dpkg),
     prints(&["rpm", "rpmbuild"], rpm),
     prints(&["pacman", "yay", "paru", "pikaur", "trizen", "aura"], pacman),
     prints(&["emerge"], emerge),
@@ -34,7 +34,8 @@ const APT: &[Rule] = &[
     fine("install|upgrade|dist-upgrade|full-upgrade|safe-upgrade|build-dep|reinstall")
         .only("d download-only print-uris"),
     asks(
-        "install|remove|purge|upgrade|dist-upgrade|full-upgrade|safe-upgrade|autoremove|autopurge|auto-remove|reinstall|build-dep|dselect-upgrade|satisfy|forbid-version|fetch",
+        "install|remove|purge|upgrade|dist-upgrade|full-upgrade|safe-upgrade|autoremove|autopurge|auto-remove|\
+            reinstall|build-dep|dselect-upgrade|satisfy|forbid-version|fetch",
         INSTALLS,
         SYSTEM,
     ),
@@ -44,7 +45,10 @@ const APT: &[Rule] = &[
 const DNF: &[Rule] = &[
     fine("*").only("downloadonly assumeno"),
     asks(
-        "install|localinstall|reinstall|remove|erase|rm|autoremove|update|upgrade|up|upgrade-minimal|update-minimal|update-to|downgrade|distro-sync|distribution-synchronization|dsync|swap|groupinstall|groupremove|groupupdate|builddep|offline-upgrade|system-upgrade|offline-distrosync|in|localupdate|remove-n",
+        "install|localinstall|reinstall|remove|erase|rm|autoremove|update|upgrade|up|upgrade-minimal|\
+            update-minimal|update-to|downgrade|distro-sync|distribution-synchronization|dsync|swap|groupinstall|\
+            groupremove|groupupdate|builddep|offline-upgrade|system-upgrade|offline-distrosync|in|localupdate|\
+            remove-n",
         INSTALLS,
         SYSTEM,
     ),
@@ -58,7 +62,8 @@ const DNF: &[Rule] = &[
 const ZYPPER: &[Rule] = &[
     fine("*").only("D d download-only"),
     asks(
-        "install|in|remove|rm|update|up|dist-upgrade|dup|patch|install-new-recommends|inr|source-install|si|verify|ve|removeptf|rmptf",
+        "install|in|remove|rm|update|up|dist-upgrade|dup|patch|install-new-recommends|inr|source-install|si|\
+            verify|ve|removeptf|rmptf",
         INSTALLS,
         SYSTEM,
     ),
@@ -79,7 +84,8 @@ const BREW: &[Rule] = &[
     fine("bundle list|check|dump|exec"),
     fine("tap").only("repair"),
     asks(
-        "install|reinstall|uninstall|remove|rm|upgrade|untap|link|ln|unlink|autoremove|bundle|migrate|tap-new|extract|postinstall|switch",
+        "install|reinstall|uninstall|remove|rm|upgrade|untap|link|ln|unlink|autoremove|bundle|migrate|tap-new|\
+            extract|postinstall|switch",
         INSTALLS,
         SYSTEM,
     ),
@@ -134,7 +140,8 @@ const GUIX: &[Rule] = &[
 ];
 const SIMPLE: &[Rule] = &[
     asks(
-        "install|remove|uninstall|upgrade|erase|delete|in|it|rm|up|add|bundle-add|bundle-remove|update-system|autoremove|reinstall|full-upgrade|install-new|upgrade-all|clean-system",
+        "install|remove|uninstall|upgrade|erase|delete|in|it|rm|up|add|bundle-add|bundle-remove|update-system|\
+            autoremove|reinstall|full-upgrade|install-new|upgrade-all|clean-system",
         INSTALLS,
         SYSTEM,
     ),
@@ -201,7 +208,7 @@ const TOOLS: [Tool; 35] = [
     tool(&["nixos-rebuild", "darwin-rebuild", "home-manager"], NIXOS).valued("IA", "flake= option="),
     tool(&["nix-channel"], CHANNEL),
     tool(&["nix-collect-garbage"], CHANNEL),
-    tool(&["installer", "msiexec"], CHANNEL),
+    tool(&["installer"], CHANNEL),
     tool(&["do-release-upgrade", "unattended-upgrade", "unattended-upgrades", "freebsd-update"], CHANNEL),
     tool(
         &["tlmgr"],
@@ -383,7 +390,8 @@ fn softwareupdate(call: &mut Call<'_, '_>) {
 fn nix_env(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu(
         "pfAIsjG",
-        "install upgrade uninstall set rollback switch-generation= delete-generations query profile= file= attr= dry-run",
+        "install upgrade uninstall set rollback switch-generation= delete-generations query profile= file= \
+            attr= dry-run",
     ));
     call.print(&HOLE.to_string());
     if options.has("dry-run q query help version") {

@@ -7,17 +7,17 @@ use crate::finding::Effect;
 use crate::text;
 
 pub(super) const PROGRAMS: &[Program] = &[
-    Program { names: &["shutdown"], model: shutdown, kind: Kind::Windows },
-    plain(&["reboot", "poweroff", "halt", "coldreboot", "fastboot", "fasthalt", "rebootd"], halt),
+    Program { names: &["shutdown", "psshutdown", "tsshutdn"], model: shutdown, kind: Kind::Windows },
+    plain(&["reboot", "poweroff", "halt", "fasthalt"], halt),
     plain(&["init", "telinit"], init),
-    plain(&["openrc-shutdown", "runit-init", "s6-linux-init-shutdown", "dinit-shutdown", "initctl_shutdown"], halt),
+    plain(&["openrc-shutdown", "runit-init", "s6-linux-init-shutdown", "dinit-shutdown"], halt),
     plain(&["kexec"], kexec),
     plain(&["ipmitool", "ipmi-power", "ipmiutil", "racadm", "amttool"], remote_power),
     plain(&["rtcwake"], rtcwake),
     plain(&["pm-suspend", "pm-hibernate", "pm-powersave", "s2ram", "s2disk", "zzz", "ZZZ"], sleep),
     plain(&["pmset"], pmset),
-    plain(&["busctl", "dbus-send", "gdbus", "qdbus", "qdbus6", "qdbus-qt5", "dcop", "dbus-call"], bus),
-    plain(&["gnome-session-quit", "xfce4-session-logout", "mate-session-save", "lxqt-leave", "qdbus-logout"], desktop),
+    plain(&["busctl", "dbus-send", "gdbus", "qdbus", "qdbus6", "qdbus-qt5", "dcop"], bus),
+    plain(&["gnome-session-quit", "xfce4-session-logout", "mate-session-save", "lxqt-leave"], desktop),
     runs(&["osascript"], osascript),
 ];
 
@@ -240,8 +240,11 @@ fn osascript(call: &mut Call<'_, '_>) {
             _ => source = call.input().unwrap_or_default(),
         }
     }
-    interpreters::code(call, language, &source);
-    apple_events(call, &source);
+    if script {
+        interpreters::code(call, language, &source);
+    } else {
+        apple_events(call, &source);
+    }
 }
 
 /// What a text of `AppleScript` asks other programs for.

@@ -441,6 +441,14 @@ impl Reader {
     /// Judges one command of a pipeline; answers what it hands on.
     fn command(&mut self, call: &mut Call<'_, '_>, words: &[Word], flow: Option<&[String]>) -> Vec<String> {
         let mut words: Vec<Word> = words.to_vec();
+        // `iex(…)` is `iex (…)`.
+        if let Some(first) = words.first_mut()
+            && let [Part::Text(name, false), Part::Group(_), ..] = first.parts.as_slice()
+            && is_name(name)
+        {
+            let rest = Word { parts: first.parts.split_off(1) };
+            words.insert(1, rest);
+        }
         // Output that goes to a file.
         while let Some(at) = words.iter().position(|word| word.bare() == Some(">")) {
             words.remove(at);

@@ -1,6 +1,6 @@
 //! Programs that end processes: by number politely, by name with a question, all of them never.
 
-use super::options::gnu;
+use super::options::{Grammar, gnu};
 use super::{Kind, Program, plain, prints};
 use crate::eval::Call;
 use crate::finding::Effect;
@@ -159,19 +159,33 @@ fn matches_everything(pattern: &str) -> bool {
     classes.contains(&core)
 }
 
-/// The options of `pkill` with values.
+const PATTERN: Grammar = gnu(
+    "dFgGPrstuUq",
+    "signal= delimiter= pidfile= pgroup= group= parent= session= terminal= euid= uid= runstates= ns= nslist= older= \
+         cgroup= env= queue= full exact newest oldest inverse ignore-case count echo list-name help version",
+);
+
+/// Numbers of processes; those of all of them are, for what ends them, the same as `-1`. The last is [`OUTPUT`]: a filter
+/// leaves something unknown.
+const EVERY: &str = "1\n-1\n\u{F0002}\n";
+
+/// `pgrep` takes the options of `pkill` and prints.
+pub(super) fn pgrep(call: &mut Call<'_, '_>) {
+    let options = call.options(&PATTERN);
+    let root = options.values("u U euid uid").any(|user| matches!(user, "root" | "0"));
+    let users = options.has("u U euid uid");
+    let all = options.operands.iter().any(|pattern| matches_everything(pattern)) || options.operands.is_empty() && root;
+    let every = all && (!users || root) && !options.has("P parent g pgroup t terminal l a list-name list-full c count");
+    call.print(&if every { EVERY.to_owned() } else { format!("{OUTPUT}\n") });
+}
+
 fn pkill(call: &mut Call<'_, '_>) {
     let words = call.arguments().to_vec();
     let signals = |word: &String| is_signal(word);
     let zero = words.iter().any(|word| matches!(word.as_str(), "-0" | "--signal=0"))
         || words.windows(2).any(|pair| pair[0] == "--signal" && pair[1] == "0");
     let kept: Vec<String> = words.iter().filter(|word| !signals(word)).cloned().collect();
-    let options = gnu(
-        "dFgGPrstuUq",
-        "signal= delimiter= pidfile= pgroup= group= parent= session= terminal= euid= uid= runstates= ns= nslist= older= \
-         cgroup= env= queue= full exact newest oldest inverse ignore-case count echo list-name help version",
-    )
-    .read(&kept);
+    let options = PATTERN.read(&kept);
     if options.asks_only() || zero || options.has("V h") {
         return;
     }
@@ -308,7 +322,7 @@ fn ps(call: &mut Call<'_, '_>) {
     let root = options.values("u U user User").any(|user| matches!(user, "root" | "0"));
     let numbers = formats.len() == 1 && matches!(formats[0].trim_end_matches('='), "pid" | "tgid" | "tid" | "spid");
     if numbers && (all && !narrowed || root) {
-        return call.print(&format!("1\n-1\n{OUTPUT}\n"));
+        return call.print(EVERY);
     }
     let environment =
         words.first().is_some_and(|word| !word.starts_with('-') && word.contains('e') && !word.contains(','));
@@ -345,6 +359,7 @@ mod tests {
             ("pkill -v x", "pgrep -v x"),
             ("ps -eo pid= | xargs kill", "ps -eo pid="),
             ("for p in /proc/[0-9]*; do kill \"${p##*/}\"; done", "for p in /proc/[0-9]*; do echo \"${p##*/}\"; done"),
+            ("kill $(pgrep -f .)", "pgrep -f . -c"),
             ("fuser -km /", "fuser -m /"),
             ("taskkill /F /IM *", "tasklist"),
         ] {

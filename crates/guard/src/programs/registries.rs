@@ -73,8 +73,10 @@ const PIP: Grammar = gnu(
     "requirement= editable= constraint= index-url= extra-index-url= find-links= target= prefix= root= python-version= \
      platform= abi= implementation= src= trusted-host= proxy= cache-dir= log= python= build-option= global-option= \
      config-settings= no-binary= only-binary= progress-bar= report= timeout= retries= upgrade-strategy= cert= \
-     client-cert= exists-action= wheel-dir= dest= dry-run user upgrade system break-system-packages no-deps yes quiet \
-     verbose no-index no-cache-dir force-reinstall pre isolated require-virtualenv help version format= path= outdated",
+     client-cert= exists-action= wheel-dir= dest= dry-run user upgrade system break-system-packages no-deps yes \
+     quiet \
+     verbose no-index no-cache-dir force-reinstall pre isolated require-virtualenv help version format= path= \
+     outdated",
 );
 
 /// `pip verb …`; `skip` words come before the verb.
@@ -124,7 +126,8 @@ fn pip(call: &mut Call<'_, '_>, skip: usize) {
 
 const UV: Grammar = leading(
     "",
-    "directory= project= config-file= cache-dir= python= color= allow-insecure-host= quiet verbose offline no-cache no-config",
+    "directory= project= config-file= cache-dir= python= color= allow-insecure-host= quiet verbose offline \
+        no-cache no-config",
 );
 
 fn uv(call: &mut Call<'_, '_>) {
@@ -162,8 +165,8 @@ fn uv(call: &mut Call<'_, '_>) {
 const RUN: Grammar = leading(
     "pmwC",
     "from= with= with-editable= with-requirements= spec= python= module= package= env-file= extra= group= only-group= \
-     index-url= index= default-index= extra-index-url= directory= project= pip-args= isolated no-project script no-sync \
-     frozen locked help version quiet verbose no-cache",
+     index-url= index= default-index= extra-index-url= directory= project= pip-args= isolated no-project script \
+     no-sync frozen locked help version quiet verbose no-cache",
 );
 
 /// Runs a tool from a registry: its name says what it does, an address says nothing.
@@ -236,6 +239,8 @@ fn pipx(call: &mut Call<'_, '_>) {
 
 const POETRY: &[Rule] = &[
     asks("publish", INSTALLS, PUBLISHES),
+    asks("config pypi-token*|http-basic*", Effect::Persistence, "changes stored credentials"),
+    asks("config repositories*", Effect::Persistence, "changes from where packages come"),
     asks("env remove", Effect::Delete, "deletes an environment with all that is installed in it"),
     asks("self remove", INSTALLS, SYSTEM),
 ];
@@ -443,8 +448,7 @@ fn is_public_registry(address: &str) -> bool {
 fn behind(name: &str, arguments: &[String]) -> Option<Vec<String>> {
     let verbs: &[&str] = match name {
         "bundle" | "bundler" | "composer" => &["exec"],
-        "poetry" | "pdm" | "rye" | "hatch" | "pipenv" => &["run"],
-        "conda" | "mamba" | "micromamba" => &["run"],
+        "poetry" | "pdm" | "rye" | "hatch" | "pipenv" | "conda" | "mamba" | "micromamba" => &["run"],
         "mix" => &["cmd"],
         "opam" | "stack" | "cabal" | "dotnet" | "luarocks" => &["exec"],
         _ => return None,

@@ -8,7 +8,7 @@ use super::options::{Grammar, Options, gnu, leading};
 use super::{Program, plain, prints, runs, shells};
 use crate::eval::{Call, Extent, Writing};
 use crate::finding::{Effect, TargetClass, Verdict};
-use crate::text::{self, HOLE, PLAIN, REMOTE, SECRET};
+use crate::text::{HOLE, PLAIN, REMOTE, SECRET};
 
 pub(super) const PROGRAMS: &[Program] = &[
     runs(&["ssh", "slogin", "autossh", "dbclient", "plink"], ssh),
@@ -19,7 +19,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     plain(&["rsync"], rsync),
     plain(&["ssh-copy-id"], copy_id),
     prints(&["ssh-keyscan"], keyscan),
-    prints(&["nc", "ncat", "netcat"], netcat),
+    prints(&["nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "nc6"], netcat),
     prints(&["socat"], socat),
     prints(&["telnet", "websocat"], telnet),
     plain(&["mail", "mailx", "mutt", "neomutt", "sendmail", "swaks", "msmtp", "s-nail"], mail),
@@ -42,10 +42,10 @@ fn client_options(call: &mut Call<'_, '_>, options: &Options) {
             "proxycommand" | "knownhostscommand" if value != "none" => side_door(call, value),
             "localcommand" if local => side_door(call, value),
             "remotecommand" if value != "none" => call.shell(value),
-            "pkcs11provider" | "securitykeyprovider" | "xauthlocation" if value.contains('/') => {
-                if !value.starts_with("/usr/") {
-                    call.asks(Effect::CannotTell, value, "loads code that cannot be read here");
-                }
+            "pkcs11provider" | "securitykeyprovider" | "xauthlocation"
+                if value.contains('/') && !value.starts_with("/usr/") =>
+            {
+                call.asks(Effect::CannotTell, value, "loads code that cannot be read here");
             }
             _ => {}
         }
@@ -59,10 +59,10 @@ fn client_options(call: &mut Call<'_, '_>, options: &Options) {
             call.asks(Effect::CannotTell, &place.path, "takes settings from a file that may name programs to run");
         }
     }
-    if let Some(library) = options.value("I").filter(|library| own == "ssh" && library.contains('/')) {
-        if !library.starts_with("/usr/") {
-            call.asks(Effect::CannotTell, library, "loads code that cannot be read here");
-        }
+    if let Some(library) = options.value("I").filter(|library| own == "ssh" && library.contains('/'))
+        && !library.starts_with("/usr/")
+    {
+        call.asks(Effect::CannotTell, library, "loads code that cannot be read here");
     }
 }
 
@@ -70,14 +70,15 @@ const SSH: Grammar = leading("BbcDEeFIiJLlmOoPpQRSWw", "");
 
 /// `ssh [options] host [options] [words of a script]`
 fn ssh(call: &mut Call<'_, '_>) {
-    let mut options = SSH.read(call.arguments());
+    let grammar = if call.name == "autossh" { leading("BbcDEeFIiJLlMmOoPpQRSWw", "") } else { SSH };
+    let mut options = grammar.read(call.arguments());
     if options.operands.is_empty() && options.has("V Q") {
         return;
     }
     let mut words = std::mem::take(&mut options.operands);
     let host = if words.is_empty() { String::new() } else { words.remove(0) };
     if words.first().is_some_and(|word| word.starts_with('-')) {
-        let more = SSH.read(&words);
+        let more = grammar.read(&words);
         words = more.operands;
         options.options.extend(more.options);
     }
@@ -141,11 +142,11 @@ fn many(call: &mut Call<'_, '_>) {
 
 /// The host and the path of `host:path`, `host::module/path` and `scheme://host/path`.
 fn remote(word: &str) -> Option<(&str, &str)> {
-    if let Some((scheme, rest)) = word.split_once("://") {
-        if matches!(scheme, "rsync" | "scp" | "sftp" | "ssh") {
-            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-            return Some((host, path));
-        }
+    if let Some((scheme, rest)) = word.split_once("://")
+        && matches!(scheme, "rsync" | "scp" | "sftp" | "ssh")
+    {
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        return Some((host, path));
     }
     let (host, path) = word.split_once(':')?;
     // A colon after a slash belongs to the name of a file.

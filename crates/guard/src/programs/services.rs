@@ -1,6 +1,6 @@
 //! Managers of services: stopping, restarting and what changes the next start needs a person, looking does not.
 
-use super::options::{gnu, leading, single_dash};
+use super::options::gnu;
 use super::rows::{self, Asked, Tool, asked, tool};
 use super::{Kind, Program, plain, power, runs};
 use crate::eval::Call;
@@ -47,14 +47,8 @@ pub(super) const PROGRAMS: &[Program] = &[
             "a2enmod",
             "a2dismod",
             "lighttpd-enable-mod",
-            "pg_ctl",
-            "pg_ctlcluster",
-            "pg_dropcluster",
-            "rabbitmqctl",
-            "rabbitmq-plugins",
             "postfix",
             "postsuper",
-            "exim",
             "lpadmin",
             "cupsdisable",
             "cupsreject",
@@ -68,16 +62,6 @@ pub(super) const PROGRAMS: &[Program] = &[
             "uwsgi",
             "gunicornctl",
             "varnishadm",
-            "virsh",
-            "VBoxManage",
-            "vboxmanage",
-            "vmrun",
-            "multipass",
-            "colima",
-            "wsl",
-            "prlctl",
-            "qm",
-            "pct",
         ],
         manager,
     ),
@@ -293,21 +277,6 @@ const MANAGERS: &[Tool] = &[
     ),
     tool("haproxy", gnu("fpnNdDsxLSC", ""), "-sf -st", "c v"),
     tool("a2ensite a2dissite a2enmod a2dismod lighttpd-enable-mod", gnu("", ""), "*", ""),
-    tool(
-        "pg_ctl",
-        gnu("DlmtosUPNSceW?", "pgdata= log= mode= timeout= options="),
-        "stop restart reload kill promote demote logrotate register unregister",
-        "",
-    ),
-    tool("pg_ctlcluster", gnu("mo", ""), "*/*/stop */*/restart */*/reload */*/promote", ""),
-    tool("pg_dropcluster", gnu("", ""), "*", ""),
-    tool(
-        "rabbitmqctl",
-        gnu("nptlq", "node= timeout= vhost= longnames quiet silent dry-run"),
-        "stop stop_app shutdown reset force_reset forget_cluster_node delete_queue purge_queue delete_user delete_vhost clear_permissions set_permissions change_password add_user set_user_tags clear_password close_connection close_all_connections rotate_logs hipe_compile join_cluster clear_policy set_policy kill drain restart_vhost",
-        "dry-run",
-    ),
-    tool("rabbitmq-plugins", gnu("n", "node="), "enable disable set", ""),
     tool("postfix", gnu("c", ""), "stop abort reload flush drain", ""),
     tool("postsuper", gnu("cdhHrf", ""), "-d -h -r", ""),
     tool("lpadmin cupsdisable cupsreject cancel lprm", gnu("pxdE", ""), "* -p -x -d -a", ""),
@@ -323,42 +292,12 @@ const MANAGERS: &[Tool] = &[
     tool("uwsgi", gnu("", "stop= reload= ini= connect-and-read="), "-stop -reload", ""),
     tool("gunicornctl", gnu("", ""), "stop restart quit kill", ""),
     tool("varnishadm", gnu("nSTt", ""), "stop ban vcl.discard vcl.use param.set", ""),
-    tool(
-        "virsh",
-        leading("cdkKel", "connect= debug= log= readonly quiet"),
-        "destroy shutdown reboot reset undefine suspend managedsave detach-device detach-disk net-destroy net-undefine pool-destroy pool-delete pool-undefine vol-delete vol-wipe snapshot-delete snapshot-revert migrate blockcommit setmem setvcpus",
-        "",
-    ),
-    tool(
-        "VBoxManage vboxmanage",
-        single_dash("type=", true),
-        "controlvm unregistervm closemedium modifyvm snapshot/*/delete snapshot/*/restore",
-        "",
-    ),
-    tool(
-        "vmrun",
-        single_dash("T= h= u= p= gu= gp=", true),
-        "stop reset suspend deleteVM deleteSnapshot revertToSnapshot pause",
-        "",
-    ),
-    tool("multipass", gnu("", ""), "stop delete purge restart suspend recover", ""),
-    tool("colima", gnu("p", "profile="), "stop delete restart prune", ""),
-    tool(
-        "wsl",
-        gnu("duet", "shutdown terminate= unregister= export set-version set-default"),
-        "-shutdown -terminate -unregister -t",
-        "",
-    ),
-    tool("prlctl", gnu("", ""), "stop delete reset suspend restart pause unregister", ""),
-    tool(
-        "qm pct",
-        gnu("", ""),
-        "stop shutdown destroy reset reboot suspend rollback delsnapshot unlock set resize",
-        "",
-    ),
 ];
 
 fn manager(call: &mut Call<'_, '_>) {
+    if call.name == "dinitctl" && call.arguments().iter().any(|word| word == "shutdown") {
+        return power::never(call, "this machine");
+    }
     rows::judge(call, MANAGERS, Effect::Service, "stops, restarts or changes services");
 }
 

@@ -31,6 +31,13 @@ fn shell(call: &mut Call<'_, '_>) {
         call.shell(&command);
     }
     for file in options.values("rcfile init-file").map(str::to_owned).collect::<Vec<_>>() {
+        let place = call.place(&file, true);
+        if place.class != crate::TargetClass::Workspace
+            && place.path != "/dev/null"
+            && call.machine.file(&place.path).is_none()
+        {
+            call.asks(Effect::CannotTell, &place.path, "runs a start-up file that cannot be read here");
+        }
         interpreters::run_file(call, &file, Some(interpreters::Language::Shell));
     }
     let mut operands = options.operands.clone();

@@ -461,7 +461,7 @@ fn compact(code: &str) -> String {
     out
 }
 
-/// Calls of MongoDB that lose documents.
+/// Calls of `MongoDB` that lose documents.
 fn documents(call: &mut Call<'_, '_>, code: &str) {
     if text::is_unknown(code.trim_start().get(..4).unwrap_or(code)) {
         return call.cannot_tell("gives a database code that cannot be told");
@@ -482,11 +482,12 @@ fn documents(call: &mut Call<'_, '_>, code: &str) {
             call.asks(Effect::Database, "the database", "drops it, with all that is in it");
         }
     }
-    for name in [".deleteMany(", ".remove(", ".updateMany(", "{q:", "{deleteMany:{filter:"] {
+    for name in [".deleteMany(", ".remove(", ".updateMany(", ".update(", "{q:", "{deleteMany:{filter:"] {
         let mut rest = code.as_str();
         while let Some(at) = rest.find(name) {
             rest = &rest[at + name.len()..];
-            if unfiltered(rest) {
+            // Without `multi` only one document changes.
+            if unfiltered(rest) && (name != ".update(" || rest.contains("multi:true")) {
                 call.asks(Effect::Database, "the database", "deletes or changes every document of a collection");
             }
         }

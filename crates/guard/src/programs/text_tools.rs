@@ -249,7 +249,13 @@ fn reader(call: &mut Call<'_, '_>) {
         let options = call.options(&gnu("fLo", "arg= argjson= slurpfile= rawfile= indent= from-file= tab"));
         files = options.operands.clone();
         if !files.is_empty() && !options.has("f from-file") && name != "gron" {
-            files.remove(0);
+            let program = files.remove(0);
+            let words: Vec<&str> =
+                program.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '$')).collect();
+            // The whole environment, not one variable of it.
+            if matches!(name.as_str(), "jq" | "gojq") && (words.contains(&"env") || words.contains(&"$ENV")) {
+                call.print(&text::SECRET.to_string());
+            }
         }
         // `--arg name value` takes two words.
         let pairs = call
@@ -344,7 +350,9 @@ const SEARCH: Grammar = gnu(
 
 /// Searches files for a pattern and shows the lines.
 fn search(call: &mut Call<'_, '_>) {
-    let options = call.options(&SEARCH);
+    // Letters that are flags of `grep` take values in `rg`.
+    let grep = !matches!(call.name.as_str(), "rg" | "ripgrep" | "ag" | "ack");
+    let options = call.options(&Grammar { valued: if grep { "ABCDdefm" } else { SEARCH.valued }, ..SEARCH });
     if options.asks_only() {
         return;
     }
@@ -409,7 +417,10 @@ fn sort(call: &mut Call<'_, '_>) {
         return;
     }
     if let Some(program) = options.value("compress-program").map(str::to_owned) {
+        // It gets the text that is sorted.
+        let outer = std::mem::replace(&mut call.machine.stdin, crate::eval::Feed::of(HOLE.to_string()));
         side_door(call, &program);
+        call.machine.stdin = outer;
     }
     if let Some(output) = options.value("o output").map(str::to_owned) {
         call.write(&output, Writing::Replace);
@@ -519,7 +530,10 @@ fn plain_output(call: &mut Call<'_, '_>) {
     if matches!(call.name.as_str(), "date" | "gdate" | "hostname") {
         super::kernel::clock_and_name(call);
     }
-    let processes = matches!(call.name.as_str(), "pgrep" | "pidof" | "lsof");
+    if call.name == "pgrep" {
+        return super::processes::pgrep(call);
+    }
+    let processes = matches!(call.name.as_str(), "pidof" | "lsof");
     let printed = if processes { text::OUTPUT } else { PLAIN };
     call.print(&format!("{printed}\n"));
 }
@@ -587,7 +601,9 @@ fn sed(call: &mut Call<'_, '_>) {
     }
     for file in options.values("f file").map(str::to_owned).collect::<Vec<_>>() {
         let text = call.read(&file);
-        if text::is_literal(&text) {
+        if text.contains(text::REMOTE) {
+            call.asks(Effect::ExecuteRemote, &file, "runs an editing script that comes over the network, unread");
+        } else if text::is_literal(&text) {
             scripts.push(text);
         }
     }
@@ -595,7 +611,7 @@ fn sed(call: &mut Call<'_, '_>) {
         scripts.push(files.remove(0));
     }
     for script in &scripts {
-        super::interpreters::sed_script(call, script);
+        interpreters::sed_script(call, script);
     }
     if in_place {
         for file in &files {
@@ -714,6 +730,7 @@ fn edit(call: &mut Call<'_, '_>, commands: &[String], files: &[String]) {
             ("py ", interpreters::Language::Python),
             ("perl ", interpreters::Language::Perl),
             ("ruby ", interpreters::Language::Ruby),
+            ("lua ", interpreters::Language::Lua),
         ]
         .iter()
         .find_map(|(name, language)| bare.strip_prefix(name).map(|rest| (*language, rest)))

@@ -107,11 +107,26 @@ const SVNADMIN: &[Rule] = &[
 
 const TOOLS: [Tool; 12] = [
     tool(&["hg", "chg", "rhg"], HG)
-        .valued("RrbmIXdutlo", "repository= cwd= config= encoding= rev= message= date= user= include= exclude= clean color= pager= style= template= tool=")
+        .valued(
+            "RrbmIXdutlo",
+            "repository= cwd= config= encoding= rev= message= date= user= include= exclude= \
+            clean color= pager= style= template= tool=",
+        )
         .dry("dry-run n"),
-    tool(&["svn"], SVN).valued("rmFc", "revision= message= file= username= password= config-dir= config-option= accept= depth= set-depth= diff-cmd= diff3-cmd= editor-cmd= encoding= targets= changelist= limit= extensions= force force-interactive"),
-    tool(&["jj"], JJ).valued("RrmbofdAT", "repository= at-operation= at-op= color= config= config-toml= config-file= revision= revisions= message= bookmark= remote= from= to= into= delete deleted"),
-    tool(&["fossil"], FOSSIL).valued("Rm", "repository= user= case-sensitive= ignore= keep= comment=").dry("dry-run dryrun"),
+    tool(&["svn"], SVN).valued(
+        "rmFc",
+        "revision= message= file= username= password= config-dir= config-option= \
+        accept= depth= set-depth= diff-cmd= diff3-cmd= editor-cmd= encoding= targets= changelist= limit= \
+        extensions= force force-interactive",
+    ),
+    tool(&["jj"], JJ).valued(
+        "RrmbofdAT",
+        "repository= at-operation= at-op= color= config= config-toml= \
+        config-file= revision= revisions= message= bookmark= remote= from= to= into= delete deleted",
+    ),
+    tool(&["fossil"], FOSSIL)
+        .valued("Rm", "repository= user= case-sensitive= ignore= keep= comment=")
+        .dry("dry-run dryrun"),
     tool(&["p4"], P4).valued("cCdHpPuxL", ""),
     tool(&["bzr", "brz"], BZR).valued("rmd", "revision= message= directory="),
     tool(&["darcs"], DARCS).valued("pm", "repodir= patch= patches= matches="),

@@ -1,6 +1,6 @@
 //! Programs that run another program: judged by what they run.
 
-use super::options::{Grammar, leading};
+use super::options::{Grammar, gnu, leading};
 use super::{Program, runs, shells};
 use crate::eval::Call;
 use crate::finding::Effect;
@@ -9,7 +9,29 @@ use crate::text::{self, HOLE, HOLES};
 pub(super) const PROGRAMS: &[Program] = &[
     runs(&["sudo", "doas", "sudoedit", "please", "run0"], sudo),
     runs(&["pkexec"], pkexec),
-    runs(&["env"], env),
+    runs(&["env", "cross-env", "cross-env-shell"], env),
+    runs(&["watchexec", "nodemon", "reflex", "chokidar"], on_change),
+    runs(
+        &[
+            "xterm",
+            "gnome-terminal",
+            "konsole",
+            "alacritty",
+            "kitty",
+            "urxvt",
+            "rxvt",
+            "foot",
+            "wezterm",
+            "x-terminal-emulator",
+            "xfce4-terminal",
+            "terminator",
+            "tilix",
+            "st",
+        ],
+        terminal,
+    ),
+    runs(&["fzf", "sk", "peco"], chooser),
+    runs(&["tcpdump", "dumpcap", "tshark"], capture),
     runs(
         &[
             "nice",
@@ -279,16 +301,20 @@ fn simple(call: &mut Call<'_, '_>) {
             | "capsh"
             | "nix-shell"
     ) {
-        return behind_verb(call, words);
+        return behind_verb(call, &words);
     }
     call.run(words);
 }
 
 /// `direnv exec . program`, `op run -- program`: whatever follows the verb.
-fn behind_verb(call: &mut Call<'_, '_>, words: Vec<String>) {
+fn behind_verb(call: &mut Call<'_, '_>, words: &[String]) {
     let arguments = call.arguments().to_vec();
     if let Some(at) = arguments.iter().position(|word| word == "--") {
-        return call.run(arguments[at + 1..].to_vec());
+        let mut rest = arguments[at + 1..].to_vec();
+        if call.name == "capsh" {
+            rest.insert(0, "bash".into());
+        }
+        return call.run(rest);
     }
     let command = arguments.iter().position(|word| matches!(word.as_str(), "-c" | "--run" | "--command"));
     if let Some(script) = command.and_then(|at| arguments.get(at + 1)).cloned() {
@@ -314,7 +340,11 @@ fn other_user(call: &mut Call<'_, '_>) {
     if !options.has("u user") && !words.is_empty() {
         words.remove(0);
     }
-    if let Some(at) = words.iter().position(|word| word == "-c") {
+    // `runuser name -c text`: what follows the name is for the shell.
+    if call.name == "runuser"
+        && !options.has("u user")
+        && let Some(at) = words.iter().position(|word| word == "-c")
+    {
         let script = words.get(at + 1).cloned().unwrap_or_default();
         return call.shell(&script);
     }
@@ -488,7 +518,7 @@ fn parallel(call: &mut Call<'_, '_>) {
     }
     let line = shells::joined(program);
     let plain =
-        program.len() > 1 && !program.iter().any(|word| word.contains([';', '|', '&', '$', '`', '>', '<', ' ']));
+        !program.is_empty() && !program.iter().any(|word| word.contains([';', '|', '&', '$', '`', '>', '<', ' ']));
     for item in items.iter().take(16) {
         if plain {
             let marked = program.iter().any(|word| word.contains("{}") || word.contains("{.}"));
@@ -545,7 +575,7 @@ fn applet(call: &mut Call<'_, '_>) {
 
 /// `script [options] [file] [-c text]`, on macOS `script file program …`
 fn script(call: &mut Call<'_, '_>) {
-    let grammar = super::options::gnu(
+    let grammar = gnu(
         "cEeImoOtBT",
         "command= log-io= log-out= log-in= timing=? logging-format= output-limit= echo= help version",
     );
@@ -578,12 +608,86 @@ fn flock(call: &mut Call<'_, '_>) {
     call.run(words);
 }
 
+/// `watchexec [options] -- program …`, `nodemon --exec text`: run again at every change.
+fn on_change(call: &mut Call<'_, '_>) {
+    let options = leading(
+        "ewixfdosrgRcpn",
+        "exts= watch= ignore= filter= exec= delay= signal= shell= ext= regex= glob= command=",
+    )
+    .read(call.arguments());
+    for text in options.values("exec x command c").map(str::to_owned).collect::<Vec<_>>() {
+        if call.name != "watchexec" {
+            call.shell(&text);
+        }
+    }
+    if call.name == "nodemon" && options.operands.first().is_some_and(|file| file.contains('.')) {
+        return;
+    }
+    if options.operands.len() == 1 { call.shell(&options.operands[0].clone()) } else { call.run(options.operands) }
+}
+
+/// `xterm -e program …`, `gnome-terminal -- program …`
+fn terminal(call: &mut Call<'_, '_>) {
+    let words = call.arguments().to_vec();
+    let Some(at) = words.iter().position(|word| matches!(word.as_str(), "-e" | "-x" | "--" | "--command" | "start"))
+    else {
+        if let Some(text) = words.iter().find_map(|word| word.strip_prefix("--command=")).map(str::to_owned) {
+            call.shell(&text);
+        }
+        return;
+    };
+    let rest: Vec<String> = words[at + 1..].iter().skip_while(|word| *word == "--").cloned().collect();
+    if rest.len() == 1 { call.shell(&rest[0].clone()) } else { call.run(rest) }
+}
+
+/// `fzf --preview text`, key bindings that execute, and the variables that hold its options.
+fn chooser(call: &mut Call<'_, '_>) {
+    for variable in ["FZF_DEFAULT_COMMAND", "SKIM_DEFAULT_COMMAND"] {
+        if let Some((_, text)) = call.environment.iter().find(|(name, _)| name == variable).cloned() {
+            call.shell(&text);
+        }
+    }
+    let words = call.arguments().to_vec();
+    let mut texts = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let value = |name: &str| match word.strip_prefix(name) {
+            Some("") => words.get(at + 1).cloned(),
+            Some(rest) => rest.strip_prefix('=').map(str::to_owned),
+            None => None,
+        };
+        texts.extend(value("--preview"));
+        texts.extend(value("--history").map(|_| String::new()));
+        if let Some(bindings) = value("--bind") {
+            for action in ["execute", "execute-silent", "become", "reload", "transform", "preview"] {
+                for piece in bindings.split(&format!("{action}(")).skip(1) {
+                    texts.push(piece.rsplit_once(')').map_or(piece, |(text, _)| text).to_owned());
+                }
+            }
+        }
+    }
+    for text in texts.iter().filter(|text| !text.is_empty()) {
+        call.shell(&text.replace("{}", "item"));
+    }
+}
+
+/// `tcpdump -z program`: runs on every file that is finished.
+fn capture(call: &mut Call<'_, '_>) {
+    let options = call.options(&gnu("BcCEFGijmMQrsTVwWyzZ", "interface= postrotate-command="));
+    if let Some(program) = options.value("z").map(str::to_owned) {
+        super::environment::side_door(call, &program);
+    }
+    if let Some(file) = options.value("w").map(str::to_owned).filter(|file| file != "-") {
+        call.write(&file, crate::eval::Writing::Replace);
+    }
+}
+
 /// `tmux new-session -d text`, `screen -dm program …`
 fn multiplexer(call: &mut Call<'_, '_>) {
     if call.name == "screen" {
         let options = leading("SctTesphrxRXQL?", "").read(call.arguments());
         if options.has("X") {
-            let mut words = options.operands.clone();
+            let first = options.value("X").map(str::to_owned);
+            let mut words: Vec<String> = first.into_iter().chain(options.operands.clone()).collect();
             if let Some(at) = words.iter().position(|word| word == "stuff" || word == "exec") {
                 let text = shells::joined(&words.split_off(at + 1));
                 return call.shell(&crate::escapes::ansi_c(&text));
@@ -597,11 +701,11 @@ fn multiplexer(call: &mut Call<'_, '_>) {
     }
     let arguments = call.arguments().to_vec();
     let Some(at) = arguments.iter().position(|word| !word.starts_with('-')) else { return };
-    let options = super::options::gnu("tsncFxyeLSf", "").read(&arguments[at + 1..]);
+    let options = gnu("tsncFxyeLSf", "").read(&arguments[at + 1..]);
     match arguments[at].as_str() {
         "new-session" | "new" | "new-window" | "neww" | "split-window" | "splitw" | "respawn-pane" | "run-shell"
         | "run" | "if-shell" | "if" | "popup" | "display-popup" | "pipe-pane" => {
-            call.shell(&shells::joined(&options.operands))
+            call.shell(&shells::joined(&options.operands));
         }
         "send-keys" | "send" => {
             let keys: Vec<String> = options

@@ -5,7 +5,8 @@
 //! figures of the libraries). The one tricky thing is the here-document: its text begins after the *next* newline, so a
 //! redirection gets an empty cell, and the newline that follows fills it.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::syntax::{AssignedValue, Assignment, Command, Compound, Item, Join, Pipeline, Redirect, RedirectKind};
@@ -29,12 +30,13 @@ pub struct SyntaxError {
 /// # Errors
 /// If bash would not run it, or if it is nested deeper than [`DEEPEST`].
 pub fn parse(source: &str) -> Result<Script, SyntaxError> {
-    parse_at(source, 0)
+    parse_at(source, 0, &Rc::new(Cell::new(4 * source.len() + 4_096)))
 }
 
 /// The lines in front of a text that is no script: bash runs them before it comes to what it cannot read.
-pub fn readable_lines(source: &str) -> Script {
-    let mut parser = Parser::new(source, 0);
+pub(crate) fn readable_lines(source: &str) -> Script {
+    let work = Rc::new(Cell::new(4 * source.len() + 4_096));
+    let mut parser = Parser::new(source, 0, work);
     let mut readable = Script::default();
     loop {
         parser.newlines();
@@ -52,8 +54,8 @@ pub fn readable_lines(source: &str) -> Script {
     }
 }
 
-pub(super) fn parse_at(source: &str, depth: usize) -> Result<Script, SyntaxError> {
-    let mut parser = Parser::new(source, depth);
+pub(super) fn parse_at(source: &str, depth: usize, work: &Rc<Cell<usize>>) -> Result<Script, SyntaxError> {
+    let mut parser = Parser::new(source, depth, Rc::clone(work));
     let script = parser.list()?;
     if parser.at < parser.bytes.len() {
         return Err(parser.wrong("unexpected"));
@@ -64,7 +66,7 @@ pub(super) fn parse_at(source: &str, depth: usize) -> Result<Script, SyntaxError
 
 /// Reads a text in which parameters and substitutions are alive, as in an unquoted here-document.
 pub(crate) fn here_text(source: &str) -> Read<Word> {
-    Parser::new(source, 0).here_text()
+    Parser::new(source, 0, Rc::new(Cell::new(4 * source.len() + 4_096))).here_text()
 }
 
 struct HereDocument {
@@ -81,6 +83,11 @@ pub(super) struct Parser<'s> {
     pub(super) at: usize,
     pub(super) depth: usize,
     pending: Vec<HereDocument>,
+    /// How many constructs may still be begun. Where one is read a second time, as something else, that is paid as well:
+    /// the whole reading stays linear.
+    pub(super) work: Rc<Cell<usize>>,
+    /// Where `((` turned out to be no arithmetic.
+    pub(super) no_arithmetic: HashSet<usize>,
 }
 
 /// Words that end a list of commands.
@@ -91,8 +98,9 @@ const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "reado
 pub(super) type Read<T> = Result<T, SyntaxError>;
 
 impl<'s> Parser<'s> {
-    pub(super) fn new(source: &'s str, depth: usize) -> Self {
-        Self { source, bytes: source.as_bytes(), at: 0, depth, pending: Vec::new() }
+    pub(super) fn new(source: &'s str, depth: usize, work: Rc<Cell<usize>>) -> Self {
+        let no_arithmetic = HashSet::new();
+        Self { source, bytes: source.as_bytes(), at: 0, depth, pending: Vec::new(), work, no_arithmetic }
     }
 
     pub(super) fn peek(&self) -> Option<u8> {
@@ -130,8 +138,12 @@ impl<'s> Parser<'s> {
         if self.depth >= DEEPEST {
             return Err(SyntaxError { what: format!("nested more than {DEEPEST} deep"), at: self.at });
         }
+        let Some(left) = self.work.get().checked_sub(1) else {
+            return Err(SyntaxError { what: "too entangled".into(), at: self.at });
+        };
+        self.work.set(left);
         self.depth += 1;
-        let result = read(self);
+        let result = stacker::maybe_grow(64 * 1024, 1024 * 1024, || read(self));
         self.depth -= 1;
         result
     }
@@ -183,7 +195,7 @@ impl<'s> Parser<'s> {
                 Word::quoted(body)
             } else {
                 // Text that cannot be read stays text; what it would run is unknown then, and `$(` in it is kept as such.
-                Parser::new(&body, self.depth).here_text().unwrap_or_else(|_| unreadable())
+                Parser::new(&body, self.depth, Rc::clone(&self.work)).here_text().unwrap_or_else(|_| unreadable())
             };
             let _ = document.cell.set(word);
         }
@@ -353,10 +365,14 @@ impl<'s> Parser<'s> {
     /// `(( … ))`, or nothing if it turns out to be a subshell in a subshell.
     fn arithmetic_command(&mut self) -> Option<Compound> {
         let begin = self.at;
+        if self.no_arithmetic.contains(&begin) {
+            return None;
+        }
         self.at += 2;
         match self.arithmetic("))") {
             Ok(word) => Some(Compound::Arithmetic(word)),
             Err(_) => {
+                self.no_arithmetic.insert(begin);
                 self.at = begin;
                 None
             }
@@ -664,7 +680,7 @@ impl<'s> Parser<'s> {
             self.at = begin;
             return Ok(None);
         }
-        let descriptor = self.source[begin..begin + digits].parse().ok();
+        let mut descriptor = self.source[begin..begin + digits].parse().ok();
         let kinds = [
             ("<<<", RedirectKind::HereString),
             ("<<-", RedirectKind::HereDocument),
@@ -695,10 +711,12 @@ impl<'s> Parser<'s> {
             self.pending.push(document);
         } else {
             let word = self.word()?;
-            let descriptor =
+            let is_descriptor =
                 word.bare().is_some_and(|text| text == "-" || text.trim_end_matches('-').parse::<u32>().is_ok());
-            if text == ">&" && !descriptor {
+            if text == ">&" && !is_descriptor {
                 kind = RedirectKind::WriteBoth;
+            } else if text == ">&" {
+                descriptor = descriptor.or(Some(1));
             }
             let _ = cell.set(word);
         }

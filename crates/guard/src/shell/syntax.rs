@@ -8,14 +8,14 @@ use std::rc::Rc;
 
 /// Commands one after another.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Script {
+pub(crate) struct Script {
     /// In the order of the text.
     pub items: Vec<Item>,
 }
 
 /// One `a && b || c`, and whether `&` follows it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub(crate) struct Item {
     /// The first pipeline.
     pub first: Pipeline,
     /// The pipelines that follow, each with what joins it to the one before.
@@ -26,7 +26,7 @@ pub struct Item {
 
 /// What stands between two pipelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Join {
+pub(crate) enum Join {
     /// `&&`
     And,
     /// `||`
@@ -35,14 +35,14 @@ pub enum Join {
 
 /// Commands joined by `|`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pipeline {
+pub(crate) struct Pipeline {
     /// At least one.
     pub stages: Vec<Command>,
 }
 
 /// One command.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
+pub(crate) enum Command {
     /// A program with its words.
     Simple(Simple),
     /// A loop, a branch, a group, with its redirections.
@@ -53,7 +53,7 @@ pub enum Command {
 
 /// A program with its words.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Simple {
+pub(crate) struct Simple {
     /// `NAME=value` in front.
     pub assignments: Vec<Assignment>,
     /// The program and its arguments; empty for bare assignments or redirections.
@@ -66,7 +66,7 @@ pub struct Simple {
 
 /// Commands that hold commands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Compound {
+pub(crate) enum Compound {
     /// `{ …; }`
     Group(Script),
     /// `( … )`
@@ -91,7 +91,7 @@ pub enum Compound {
 
 /// `NAME=value`, `NAME+=value`, `NAME[i]=value`, `NAME=(…)`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Assignment {
+pub(crate) struct Assignment {
     /// The variable.
     pub name: String,
     /// The element, if one is named.
@@ -104,7 +104,7 @@ pub struct Assignment {
 
 /// The right side of an assignment.
 #[derive(Clone, Debug, PartialEq)]
-pub enum AssignedValue {
+pub(crate) enum AssignedValue {
     /// One text.
     Scalar(Word),
     /// `(a b [3]=c)`
@@ -113,7 +113,7 @@ pub enum AssignedValue {
 
 /// A redirection.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Redirect {
+pub(crate) struct Redirect {
     /// The descriptor in front of it, if one is written.
     pub descriptor: Option<u32>,
     /// What it does.
@@ -124,7 +124,7 @@ pub struct Redirect {
 
 /// The kinds of redirection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RedirectKind {
+pub(crate) enum RedirectKind {
     /// `<`
     Read,
     /// `>`, `>|`
@@ -147,14 +147,14 @@ pub enum RedirectKind {
 
 /// A word: what becomes one argument, several, or none.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Word {
+pub(crate) struct Word {
     /// In the order of the text.
     pub parts: Vec<Part>,
 }
 
 /// A piece of a word.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub(crate) enum Part {
     /// Outside of quotes: globs, braces and a tilde are alive.
     Bare(String),
     /// Inside quotes or behind a backslash: itself and nothing else.
@@ -173,7 +173,7 @@ pub enum Part {
 
 /// A parameter and what is done with its value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     /// A name, a number, or one of `@*#?-$!0`.
     pub name: String,
     /// `[i]`; `@` and `*` are kept as bare text.
@@ -188,7 +188,7 @@ pub struct Parameter {
 
 /// What `${name…}` does with a value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// `:-`, `-`: this instead, if it has no value; with a colon (`empty`) also if the value is empty.
     Default { word: Word, empty: bool },
     /// `:=`, `=`: the same, and it is assigned.
@@ -215,7 +215,7 @@ pub enum Operation {
 
 /// What a letter becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Letters {
+pub(crate) enum Letters {
     /// `^`
     Upper,
     /// `,`
@@ -226,7 +226,7 @@ pub enum Letters {
 
 /// Where a replacement must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anchor {
+pub(crate) enum Anchor {
     /// `/#`
     Start,
     /// `/%`
@@ -235,12 +235,12 @@ pub enum Anchor {
 
 impl Word {
     /// A word of plain quoted text.
-    pub fn quoted(text: impl Into<String>) -> Self {
+    pub(crate) fn quoted(text: impl Into<String>) -> Self {
         Self { parts: vec![Part::Quoted(text.into())] }
     }
 
     /// The text, if every piece of it is bare: what reserved words, names and assignments are made of.
-    pub fn bare(&self) -> Option<&str> {
+    pub(crate) fn bare(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [Part::Bare(text)] => Some(text),
             _ => None,

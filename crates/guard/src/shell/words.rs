@@ -260,7 +260,7 @@ impl Parser<'_> {
         }
         inner.push_str(&self.source[run..self.at]);
         self.at += 1;
-        self.nested(|parser| Ok(Part::Command(parse_at(&inner, parser.depth)?.into())))
+        self.nested(|parser| Ok(Part::Command(parse_at(&inner, parser.depth, &parser.work)?.into())))
     }
 
     /// Whatever a dollar begins.
@@ -313,11 +313,12 @@ impl Parser<'_> {
 
     fn substitution(&mut self) -> Read<Part> {
         let begin = self.at;
-        if self.peek_at(2) == Some(b'(') {
+        if self.peek_at(2) == Some(b'(') && !self.no_arithmetic.contains(&begin) {
             self.at += 3;
             if let Ok(word) = self.arithmetic("))") {
                 return Ok(Part::Arithmetic(word));
             }
+            self.no_arithmetic.insert(begin);
             self.at = begin;
         }
         self.at += 2;

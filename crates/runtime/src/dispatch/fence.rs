@@ -61,7 +61,8 @@ pub(super) fn origin(call: &Call<'_>) -> Option<String> {
     let said = outcome.output.origin.clone();
     // A server is somebody else, whatever its tools say about themselves.
     let is_outside = spec.outside || entry.owner.kind == OwnerKind::Mcp;
-    said.or_else(|| is_outside.then(|| spec.name.to_string())).or_else(|| {
+    let judged = || call.outside.clone();
+    said.or_else(|| is_outside.then(|| spec.name.to_string())).or_else(judged).or_else(|| {
         let task = call.scope.task;
         let stated = || entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
         let touches = call.touches.clone().unwrap_or_else(stated);

@@ -128,6 +128,8 @@ pub struct Call<'a> {
     pub(crate) asks: Vec<Concern>,
     /// The call as the brakes count it.
     pub(crate) signature: Option<Signature>,
+    /// Whose text the answer will hold, by the judge's word.
+    pub(crate) outside: Option<String>,
     /// What an approval was given for: the call must still be that when it runs.
     pub(crate) binding: Option<String>,
     /// What it touches, through links, once somebody has looked.
@@ -248,6 +250,7 @@ impl Dispatcher {
             changes: Vec::new(),
             asks: Vec::new(),
             signature: None,
+            outside: None,
             binding: None,
             touches: None,
             outcome: None,

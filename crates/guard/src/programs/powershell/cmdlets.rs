@@ -535,6 +535,8 @@ pub(super) fn method(
                 windows::remove(call, &first, if recursive { Extent::Bulk } else { Extent::One });
             }
         }
+        "clearlog" | "deleteeventlog" => call.asks(Effect::History, &first, "clears a log of the system"),
+        "clear" if lower.contains("eventlog") => call.asks(Effect::History, "", "clears a log of the system"),
         "writealltext" | "writealllines" | "writeallbytes" => windows::write(call, &first, Writing::Replace),
         "appendalltext" | "appendalllines" => windows::write(call, &first, Writing::Edit),
         "readalltext" | "readalllines" | "readallbytes" => return call.read(&first.replace('\\', "/")),

@@ -47,29 +47,24 @@ async fn judge_and_ask(call: &mut Call<'_>) {
     let judged = |touches: &Touches, root: &Path, cwd: &Path, own_folders: &[PathBuf]| {
         let arguments = &call.arguments;
         let shares_our_files = task.environment.shares_our_files();
-        call.judge.judge(&JudgeRequest {
-            spec,
-            arguments,
-            stated: &stated,
-            touches,
-            root,
-            cwd,
-            shares_our_files,
-            own_folders,
-        })
+        let request =
+            JudgeRequest { spec, arguments, stated: &stated, touches, root, cwd, shares_our_files, own_folders };
+        (call.judge.judge(&request), call.judge.outside(&request))
     };
     let verdict = if stated == Touches::nothing() {
         // There is no path to follow, so nobody has to wait for the disk.
-        let verdict = judged(&stated, task.root(), &task.environment.cwd(), &[]);
+        let (verdict, outside) = judged(&stated, task.root(), &task.environment.cwd(), &[]);
         call.touches = Some(stated.clone());
+        call.outside = outside;
         verdict
     } else {
         match resolved(task, &stated).await {
             Ok((touches, root, cwd, scratch)) => {
                 facts = facts::where_links_lead(&stated, &touches);
                 facts.extend(facts::what_is_there(task, &touches.writes).await);
-                let verdict = judged(&touches, &root, &cwd, &[scratch]);
+                let (verdict, outside) = judged(&touches, &root, &cwd, &[scratch]);
                 call.touches = Some(touches);
+                call.outside = outside;
                 verdict
             }
             Err(why) => Verdict::Ask(Concern::new(

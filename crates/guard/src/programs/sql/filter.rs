@@ -1,6 +1,6 @@
 //! Whether the filter of a statement really filters: conditions that are true for every row are none.
 
-use super::sql::Token;
+use super::reader::Token;
 use crate::text;
 
 /// How deep parentheses are followed; deeper conditions are taken for filters nobody can vouch for.
@@ -8,9 +8,9 @@ const DEEPEST: usize = 24;
 
 /// Whether a condition leaves any row of `table` alone, as far as its text tells.
 pub(super) fn filters(condition: &[Token], table: &str) -> bool {
-    let told = !condition.is_empty()
-        && !(condition.len() == 1 && matches!(&condition[0], Token::Word(word) if text::is_unknown(word)));
-    told && truth(condition, table, 0) != Some(true)
+    let untold = matches!(condition, [] | [Token::Word(_)])
+        && condition.iter().all(|token| matches!(token, Token::Word(word) if text::is_unknown(word)));
+    !untold && truth(condition, table, 0) != Some(true)
 }
 
 /// The value of a condition that is the same for every row.
@@ -25,6 +25,12 @@ fn truth(condition: &[Token], table: &str, depth: usize) -> Option<bool> {
             return Some(true);
         }
         return values.iter().all(|value| *value == Some(false)).then_some(false);
+    }
+    // MySQL's other spelling of `or`; elsewhere it joins texts, and no whole comparison stands beside it.
+    let bars: Vec<&[Token]> =
+        condition.split(|token| *token == Token::Sign('|')).filter(|part| part.len() > 2).collect();
+    if bars.len() > 1 && bars.iter().any(|part| truth(part, table, depth + 1) == Some(true)) {
+        return Some(true);
     }
     let all = split(condition, "and");
     if all.len() > 1 {
@@ -85,7 +91,8 @@ fn closes_at_the_end(tokens: &[Token]) -> bool {
 
 /// `a is null or a is not null`
 fn complete(parts: &[&[Token]]) -> bool {
-    parts.iter().any(|part| match part {
+    // Each part is compared with each.
+    parts.iter().take(64).any(|part| match part {
         [column @ .., is, null] if is.is("is") && null.is("null") => parts.iter().any(|other| {
             matches!(other, [same @ .., is, not, null] if *same == *column && is.is("is") && not.is("not") && null.is("null"))
         }),
@@ -212,14 +219,15 @@ fn same_table(left: &[Token], right: &[Token], table: &str) -> Option<bool> {
         .iter()
         .any(|token| token.is_any(&["where", "limit", "having", "join", "except", "intersect", "fetch", "top"]));
     let from = right.iter().position(|token| token.is("from"))?;
-    let same = super::sql::named(&right[from + 1..]) == table;
+    let same = super::named(&right[from + 1..]) == table;
     (is_key(left) && same && !narrowed).then_some(true)
 }
 
 fn is_key(column: &[Token]) -> bool {
-    let name = match column {
-        [Token::Word(name) | Token::Name(name)] | [_, Token::Sign('.'), Token::Word(name) | Token::Name(name)] => name,
-        _ => return false,
+    let ([Token::Word(name) | Token::Name(name)] | [_, Token::Sign('.'), Token::Word(name) | Token::Name(name)]) =
+        column
+    else {
+        return false;
     };
     let name = name.to_ascii_lowercase();
     name.ends_with("_id")
