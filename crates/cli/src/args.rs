@@ -13,7 +13,7 @@ use hermes_runtime::ApprovalMode;
     max_term_width = 80,
     version,
     about = "An agent with real tools. Without a command it opens a conversation.",
-    after_help = "Examples:\n  hermes                                   talk\n  hermes run \"why does the build fail?\"    one task, the answer on standard output\n  hermes tour                              see the tools at work, without a model\n  hermes tools call calculate '{\"expression\": \"2^10\"}'\n\nExit codes: 0 done, 1 failed, 2 usage, 3 done in part, 130 interrupted.",
+    after_help = "Examples:\n  hermes                                   talk\n  hermes run \"why does the build fail?\"    one task, the answer on standard output\n  hermes tour                              see the tools at work, without a model\n  hermes tools call calculate '{\"expression\": \"2^10\"}'\n\nExit codes: 0 done, 1 failed, 2 usage, 3 done in part, 4 never allowed, 130 interrupted.",
     subcommand_negates_reqs = true
 )]
 pub(crate) struct Cli {
@@ -236,7 +236,7 @@ pub(crate) enum ToolsVerb {
     /// Switch toolsets or tools off, in config.yaml. A conversation that is running follows with its next turn.
     #[command(after_help = "Examples:\n  hermes tools disable terminal\n  hermes tools disable patch write_file")]
     Disable(SwitchArgs),
-    /// Make one call and print what a model would get. Exit code 0 if the tool answered, else 1.
+    /// Make one call and print what a model would get. Exit code 0 if the tool answered, 4 if it can never run, else 1.
     #[command(
         after_help = "Examples:\n  hermes tools call search_files '{\"pattern\": \"fn main\"}'\n  hermes tools call terminal '{\"command\": \"make test\"}' --approve all"
     )]

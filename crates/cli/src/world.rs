@@ -35,6 +35,11 @@ impl World {
         Ok(Self { home, user_home, cwd, variables })
     }
 
+    /// The same surroundings with another home of Hermes.
+    pub(crate) fn at_home(&self, home: &Path) -> Self {
+        Self { home: home.to_owned(), ..self.clone() }
+    }
+
     /// What a person means by `path`: `~` is their home, and a relative path begins where we were started.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         match path.strip_prefix('~') {

@@ -3,46 +3,9 @@
 
 mod common;
 
-use common::{Hermes, hermes};
-use rexpect::reader::Options;
-use rexpect::session::{PtySession, spawn_with_options};
-
-/// Longer than anything takes on a busy machine; a test that hangs ends with an error instead.
-const PATIENCE_MS: u64 = 30_000;
-
-fn chat(hermes: &Hermes, script: &[&str]) -> PtySession {
-    let mut session = in_a_terminal(hermes, &["--model", &hermes.script(script)]);
-    expect(&mut session, "Type a task, / for commands");
-    expect(&mut session, "› ");
-    session
-}
-
-fn in_a_terminal(hermes: &Hermes, args: &[&str]) -> PtySession {
-    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("hermes"));
-    command
-        .args(args)
-        .current_dir(hermes.home.work())
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", hermes.home.user_home())
-        .env("HERMES_HOME", hermes.home.home())
-        .env("TERM", "xterm")
-        .env("NO_COLOR", "1");
-    let options = Options::new().timeout_ms(Some(PATIENCE_MS)).strip_ansi_escape_codes(true);
-    spawn_with_options(command, options).unwrap()
-}
-
-/// Waits for `text`. rexpect takes each byte for a character, so the text is given to it byte by byte.
-fn expect(session: &mut PtySession, text: &str) -> String {
-    let bytes: String = text.bytes().map(char::from).collect();
-    session.exp_string(&bytes).unwrap()
-}
-
-fn ends_with(session: &PtySession, code: i32) {
-    // The type of the status belongs to rexpect's own version of nix, so it is compared as it prints.
-    let status = format!("{:?}", session.process().wait().unwrap());
-    assert!(status.starts_with("Exited(") && status.ends_with(&format!(", {code})")), "{status}");
-}
+use common::hermes;
+use common::pty::{chat, ends_with, expect, in_a_terminal};
+use rexpect::session::PtySession;
 
 #[test]
 fn a_task_is_answered_and_the_conversation_goes_on() {
@@ -70,22 +33,25 @@ fn a_task_is_answered_and_the_conversation_goes_on() {
 #[test]
 fn an_approval_shows_what_would_happen_and_takes_only_a_clear_answer() {
     let hermes = hermes();
-    let write = r#"{"calls": [{"name": "write_file", "arguments": {"path": "made.txt", "content": "first line\n"}}]}"#;
-    let mut session = chat(&hermes, &[write, write, r#"{"text": "Both done."}"#]);
-    session.send_line("write it twice").unwrap();
+    let path = hermes.home.user_home().join(".vimrc");
+    let call = serde_json::json!({ "path": path, "content": "first line\n" });
+    let write = format!(r#"{{"calls": [{{"name": "write_file", "arguments": {call}}}]}}"#);
+    let mut session = chat(&hermes, &[&write, &write, r#"{"text": "Both done."}"#]);
+    session.send_line("write it twice, outside").unwrap();
     expect(&mut session, "The agent wants to use write_file");
-    expect(&mut session, "made.txt");
+    expect(&mut session, ".vimrc");
+    expect(&mut session, "a place from which");
     expect(&mut session, "+ first line");
     expect(&mut session, "[d]eny › ");
     session.send_line("sure").unwrap();
-    expect(&mut session, "Please type o, s or d, then Enter.");
-    assert!(!hermes.home.work().join("made.txt").exists());
+    expect(&mut session, "Please type o, s, a or d, then Enter.");
+    assert!(!path.exists());
     expect(&mut session, "[d]eny › ");
     session.send_line("s").unwrap();
     // The session's yes covers the second, identical write: no second question.
     let between = expect(&mut session, "Both done.");
     assert!(!between.contains("[d]eny"), "{between}");
-    assert_eq!(hermes.home.read("made.txt"), "first line\n");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "first line\n");
     session.send_control('d').unwrap();
     session.exp_eof().unwrap();
     ends_with(&session, 0);
@@ -97,7 +63,7 @@ fn ctrl_c_stops_the_turn_kills_the_command_and_twice_leaves() {
     let mut session = chat(
         &hermes,
         &[
-            r#"{"calls": [{"name": "terminal", "arguments": {"command": "echo $$ > pid; sleep 300"}}]}"#,
+            r#"{"calls": [{"name": "terminal", "arguments": {"command": "rm -rf build; echo $$ > pid; sleep 300"}}]}"#,
             r#"{"text": "Still here."}"#,
         ],
     );
@@ -125,7 +91,7 @@ fn ctrl_c_stops_the_turn_kills_the_command_and_twice_leaves() {
 #[test]
 fn a_request_to_end_is_heard_at_the_prompt_too() {
     let hermes = hermes();
-    let call = r#"{"calls": [{"name": "terminal", "arguments": {"command": "echo $PPID > ours"}}]}"#;
+    let call = r#"{"calls": [{"name": "terminal", "arguments": {"command": "rm -rf build; echo $PPID > ours"}}]}"#;
     let mut session = chat(&hermes, &[call, r#"{"text": "Done."}"#]);
     session.send_line("who are you?").unwrap();
     expect(&mut session, "[d]eny › ");

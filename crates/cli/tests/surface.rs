@@ -34,6 +34,12 @@ fn every_command_has_help_with_an_example() {
         &["tools", "definitions"],
         &["config", "get"],
         &["config", "set"],
+        &["approvals", "check"],
+        &["approvals", "list"],
+        &["approvals", "allow"],
+        &["approvals", "revoke"],
+        &["approvals", "test"],
+        &["approvals", "log"],
     ] {
         let args: Vec<&str> = command.iter().chain(&["--help"]).copied().collect();
         let ran = hermes.run(&args);
@@ -46,7 +52,7 @@ fn a_wrong_command_line_is_one_line_and_exit_2() {
     let hermes = hermes();
     hermes.run(&["nonsense"]).is_refused(2, &["nonsense", "hermes --help"]);
     hermes.run(&["tools", "lst"]).is_refused(2, &["lst", "list"]);
-    hermes.run(&["run", "--approve", "maybe", "x"]).is_refused(2, &["maybe", "ask, all, none"]);
+    hermes.run(&["run", "--approve", "maybe", "x"]).is_refused(2, &["maybe", "ask, smart, all, none"]);
     hermes.run(&["run", "--max-turns", "0", "x"]).is_refused(2, &["--max-turns"]);
     hermes.run(&["config", "set", "agent.max_turns"]).is_refused(2, &["<VALUE>"]);
     hermes.run(&["-q", "task", "tools", "list"]).is_refused(2, &["-q TASK", "no command"]);
@@ -62,9 +68,14 @@ fn the_tour_uses_every_tool_says_that_it_is_scripted_and_leaves_nothing() {
     for tool in ["todo", "search_files", "write_file", "read_file", "patch", "calculate", "clarify", "terminal"] {
         assert!(ran.out.lines().any(|line| line.split_whitespace().nth(1) == Some(tool)), "{tool}: {}", ran.out);
     }
-    assert!(ran.out.contains("[o]nce") && ran.out.contains("answered by the script"), "{}", ran.out);
+    // One question about what would do harm, with what would be gone, and an answer; nothing else is asked about.
+    assert!(ran.out.contains("rm -rf drafts") && ran.out.contains("1 file, 40 bytes under drafts"), "{}", ran.out);
+    assert_eq!(ran.out.matches("[o]nce").count(), 1, "{}", ran.out);
+    assert!(ran.out.contains("once   ← answered by the script"), "{}", ran.out);
+    assert!(!ran.out.contains("refused"), "{}", ran.out);
     assert!(ran.out.contains("there is no tool `list_files`"), "{}", ran.out);
     assert!(!ran.out.contains('\u{1b}'), "colours on something that is no terminal");
     let folder = ran.out.split("They happen in\n").nth(1).unwrap().split(',').next().unwrap();
     assert!(folder.starts_with('/') && !std::path::Path::new(folder).exists(), "{folder}");
+    assert!(!hermes.home.home().join("approvals.jsonl").exists(), "an answer of the tour is none of the user's");
 }

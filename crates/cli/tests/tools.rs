@@ -57,8 +57,13 @@ fn a_call_prints_what_a_model_would_get() {
     let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "exit 7"}"#, "--approve", "all"]);
     assert_eq!((ran.json()["exit_code"].as_i64(), ran.code), (Some(7), 0));
     let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "touch x"}"#]);
+    assert_eq!((ran.json()["exit_code"].as_i64(), ran.code), (Some(0), 0));
+    let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "rm x"}"#]);
+    assert_eq!((ran.json()["exit_code"].as_i64(), ran.code), (Some(0), 0), "{ran:?}");
+    hermes.home.write("build/a.o", "");
+    let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "rm -rf build"}"#]);
     assert_eq!((ran.json()["status"].as_str(), ran.code), (Some("refused"), 1));
-    assert!(!hermes.home.work().join("x").exists());
+    assert!(hermes.home.work().join("build/a.o").exists());
     let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "pwd"}"#, "--approve", "all", "--cwd", "/"]);
     assert_eq!(ran.json()["output"], "/\n");
     hermes.run(&["tools", "call", "calculate", "{}", "--cwd", "nowhere"]).is_refused(1, &["nowhere does not exist"]);

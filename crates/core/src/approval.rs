@@ -73,8 +73,17 @@ impl Concern {
     /// A concern with one doubt, which is its reason.
     pub fn new(reason: impl Into<String>, note: Option<String>, scope: Option<ApprovalScope>) -> Self {
         let reason = reason.into();
-        let doubt = Doubt { id: "1".into(), what: format!("it {reason}"), deletes: None, scope };
+        let doubt = Doubt { id: "1".into(), what: format!("it {reason}"), by_person: false, deletes: None, scope };
         Self { reason, note, doubts: vec![doubt] }
+    }
+
+    /// The same, for nobody but a person to decide.
+    #[must_use]
+    pub fn by_person(mut self) -> Self {
+        for doubt in &mut self.doubts {
+            doubt.by_person = true;
+        }
+        self
     }
 }
 
@@ -85,6 +94,8 @@ pub struct Doubt {
     pub id: String,
     /// A sentence: what would happen to what, and why that needs somebody.
     pub what: String,
+    /// Somebody wants a person to decide: no model answers it.
+    pub by_person: bool,
     /// What would be gone, so that a person can be told how much that is.
     pub deletes: Option<PathBuf>,
     /// What an approval for longer than once would cover; `None` if there can be none.
@@ -131,7 +142,7 @@ pub enum Question {
         subject: String,
         /// Sentences that say what it does.
         explain: Vec<String>,
-        /// What "for this session" and "always" would cover.
+        /// What "for this session" and "always" would cover; empty if it can be allowed this once only.
         scope: String,
         /// "Always" is one of the answers.
         lasting: bool,
@@ -261,15 +272,15 @@ pub enum RequestEnd {
     ApprovedAlways,
     /// No.
     Denied,
-    /// Nobody answered in time, or nobody was there.
+    /// Nobody answered in time, or nobody was there to be asked.
     Expired,
-    /// The turn was stopped, or what was asked about changed.
+    /// The turn was stopped, what was asked about changed, or the answer could not be stored.
     Cancelled,
 }
 
 /// Watches approvals; nothing it does or fails to do changes a decision.
 pub trait ApprovalHook: Send + Sync {
-    /// A request is about to be shown.
+    /// A request was made and written down; whoever is to decide sees it next.
     fn asked(&self, request: &ApprovalRequest);
     /// It has ended.
     fn ended(&self, request: &ApprovalRequest, end: RequestEnd);

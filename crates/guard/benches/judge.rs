@@ -35,7 +35,9 @@ fn corpus() {
         rows.iter().map(|row| best_of(5, || drop(black_box(judge(black_box(&row.cmd), &world))))).collect();
     times.sort();
     let at = |part: usize| shown(times[(times.len() - 1) * part / 1_000]);
-    println!("## Commands\n\n| commands of the corpus | median | 99 of 100 | 999 of 1000 | slowest | goal |\n|---|---|---|---|---|---|");
+    println!(
+        "## Commands\n\n| commands of the corpus | median | 99 of 100 | 999 of 1000 | slowest | goal |\n|---|---|---|---|---|---|"
+    );
     println!("| {} | {} | {} | {} | {} | median below 50 µs |", rows.len(), at(500), at(990), at(999), at(1_000));
 }
 
@@ -50,10 +52,30 @@ fn again(unit: &str, size: usize) -> String {
 /// repeated part comes first and last.
 const SHAPES: &[(&str, &str, &str, &str)] = &[
     // long, and nothing else
-    ("text in a here-document", "cat > notes.txt <<'EOF'\n", "The quick brown fox jumps over the lazy dog, and on.\n", "\nEOF"),
-    ("Python in a here-document", "cat > a.py <<'EOF'\n", "def f(x):\n    return {'a': x, \"b\": [1, 2]}  # c; d | e & f\n", "\nEOF"),
-    ("JSON in a here-document", "cat > a.json <<'EOF'\n", "{\"name\": \"value\", \"list\": [1, 2, 3], \"nested\": {\"k\": \"v\"}},\n", "\nEOF"),
-    ("base64 in a here-document", "base64 -d > x.bin <<'EOF'\n", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXI=\n", "\nEOF"),
+    (
+        "text in a here-document",
+        "cat > notes.txt <<'EOF'\n",
+        "The quick brown fox jumps over the lazy dog, and on.\n",
+        "\nEOF",
+    ),
+    (
+        "Python in a here-document",
+        "cat > a.py <<'EOF'\n",
+        "def f(x):\n    return {'a': x, \"b\": [1, 2]}  # c; d | e & f\n",
+        "\nEOF",
+    ),
+    (
+        "JSON in a here-document",
+        "cat > a.json <<'EOF'\n",
+        "{\"name\": \"value\", \"list\": [1, 2, 3], \"nested\": {\"k\": \"v\"}},\n",
+        "\nEOF",
+    ),
+    (
+        "base64 in a here-document",
+        "base64 -d > x.bin <<'EOF'\n",
+        "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXI=\n",
+        "\nEOF",
+    ),
     ("many echo", "", "echo hello world; ", ""),
     ("many &&", "", "test -f a && ", "true"),
     ("one long word", "echo ", "a", "\ntrue"),
@@ -149,7 +171,10 @@ fn shapes() {
             shown(times[2]),
         );
     }
-    println!("\nOf {} shapes {slow} take more than 20 ms at 100 kB, {steep} grow more than twice as fast as they get longer.", SHAPES.len());
+    println!(
+        "\nOf {} shapes {slow} take more than 20 ms at 100 kB, {steep} grow more than twice as fast as they get longer.",
+        SHAPES.len()
+    );
 }
 
 fn redactor() {

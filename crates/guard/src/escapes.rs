@@ -3,12 +3,12 @@
 use crate::text::{self, HOLE};
 
 /// The text of `$'…'` (bash manual, "ANSI-C Quoting").
-pub fn ansi_c(source: &str) -> String {
+pub(crate) fn ansi_c(source: &str) -> String {
     decode(source, Style::AnsiC).0
 }
 
 /// The text that `echo -e` prints, and whether `\c` ended it.
-pub fn echo(source: &str) -> (String, bool) {
+pub(crate) fn echo(source: &str) -> (String, bool) {
     decode(source, Style::Echo)
 }
 
@@ -53,7 +53,7 @@ fn decode(source: &str, style: Style) -> (String, bool) {
             'v' => bytes.push(11),
             '\\' => bytes.push(b'\\'),
             '\'' | '"' | '?' if !matches!(style, Style::Echo | Style::Argument) => {
-                bytes.extend(escaped.encode_utf8(&mut [0; 4]).as_bytes())
+                bytes.extend(escaped.encode_utf8(&mut [0; 4]).as_bytes());
             }
             'c' if matches!(style, Style::Echo | Style::Argument) => return (lossy(bytes), true),
             'c' if style == Style::AnsiC => {
@@ -96,7 +96,7 @@ fn lossy(bytes: Vec<u8>) -> String {
 }
 
 /// What `printf FORMAT ARGUMENTS…` prints; a conversion nobody knows leaves a hole.
-pub fn printf(format: &str, arguments: &[String]) -> String {
+pub(crate) fn printf(format: &str, arguments: &[String]) -> String {
     let mut out = String::new();
     let mut rest = arguments.iter();
     // The format is used again until the arguments are gone.
@@ -302,7 +302,7 @@ fn backslashed(text: &str) -> String {
 }
 
 /// A text as `${name@Q}` writes it.
-pub fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains(|c: char| c.is_control()) {
         return ansi_quoted(text);
     }

@@ -67,14 +67,12 @@ impl Guard {
         let mut verdict = CommandVerdict { denied: None, hardline: None, open: Vec::new(), asked: Vec::new() };
         verdict.hardline = reading.findings.iter().find(|finding| finding.verdict == Verdict::Hardline).cloned();
         let texts = || reading.commands.iter().map(String::as_str).chain([command.trim()]);
-        verdict.denied = texts().find_map(|text| policy.rules.about_command(tool, Action::Deny, text)).map(|rule| {
-            rule.reason
-                .clone()
-                .unwrap_or_else(|| format!("{} forbids {}", rule.place, rule.pattern.as_deref().unwrap_or("it")))
-        });
+        verdict.denied = texts()
+            .find_map(|text| policy.rules.about_command(tool, Action::Deny, text))
+            .map(|rule| rule.why("forbids"));
         for text in texts() {
             if let Some(rule) = policy.rules.about_command(tool, Action::Ask, text) {
-                let why = rule.reason.clone().unwrap_or_else(|| format!("{} asks about it", rule.place));
+                let why = rule.why("asks about");
                 if !verdict.asked.contains(&why) {
                     verdict.asked.push(why);
                 }
@@ -146,7 +144,8 @@ impl Guard {
             .enumerate()
             .map(|(index, (what, scope))| Doubt {
                 id: (index + 1).to_string(),
-                what: format!("it {what}"),
+                what: format!("{tool} {what}"),
+                by_person: false,
                 deletes: None,
                 scope,
             })
@@ -195,7 +194,7 @@ pub struct CommandVerdict {
 impl CommandVerdict {
     fn answer(self, world: &World) -> Answer {
         if let Some(finding) = self.hardline {
-            return Answer::Refuse(format!("it {}. This never runs, in any mode", finding.why));
+            return Answer::Refuse(format!("it {}", finding.why));
         }
         if let Some(why) = self.denied {
             return Answer::Refuse(format!("a rule of the configuration forbids it: {why}"));
@@ -209,10 +208,16 @@ impl CommandVerdict {
             });
             let known = !finding.target.contains(['…', '*', '?', '[']) && finding.target.starts_with('/');
             let deletes = (finding.effect == Effect::Delete && known).then(|| PathBuf::from(&finding.target));
-            doubts.push(Doubt { id: (doubts.len() + 1).to_string(), what: sentence(finding), deletes, scope });
+            doubts.push(Doubt {
+                id: (doubts.len() + 1).to_string(),
+                what: sentence(finding),
+                by_person: false,
+                deletes,
+                scope,
+            });
         }
         for why in self.asked {
-            doubts.push(Doubt { id: (doubts.len() + 1).to_string(), what: why, deletes: None, scope: None });
+            doubts.push(wanted_by_a_rule(doubts.len(), why));
         }
         let Some(first) = self.open.first() else {
             return match doubts.first() {
@@ -232,10 +237,18 @@ impl CommandVerdict {
     }
 }
 
+/// What a rule wants a person to look at, after `before` other doubts.
+fn wanted_by_a_rule(before: usize, why: String) -> Doubt {
+    Doubt { id: (before + 1).to_string(), what: why, by_person: true, deletes: None, scope: None }
+}
+
 /// A finding as one sentence.
 fn sentence(finding: &Finding) -> String {
-    let target = if finding.target.is_empty() { String::new() } else { format!(" ({})", finding.target) };
-    format!("{} {}{target}", finding.program, finding.why)
+    let target =
+        if matches!(finding.target.as_str(), "" | "…") { String::new() } else { format!(" ({})", finding.target) };
+    // Nobody can tell the name of a program that is only known when it runs.
+    let program = if finding.program == "…" { "a part of it" } else { &finding.program };
+    format!("{program} {}{target}", finding.why)
 }
 
 impl Judge for Guard {
@@ -250,8 +263,7 @@ impl Judge for Guard {
         let tool = request.spec.name.as_str();
         let policy = self.policy();
         if let Some(rule) = policy.rules.about_call(tool, Action::Deny, request.arguments) {
-            let why = rule.reason.clone().unwrap_or_else(|| format!("{} forbids it", rule.place));
-            return Answer::Refuse(format!("a rule of the configuration forbids it: {why}"));
+            return Answer::Refuse(format!("a rule of the configuration forbids it: {}", rule.why("forbids")));
         }
         let answer = if let Some(command) = &request.touches.command {
             self.command(request, command)
@@ -266,19 +278,23 @@ impl Judge for Guard {
         } else {
             self.files(request)
         };
-        let Answer::Ask(_) = answer else {
-            return match policy.rules.about_call(tool, Action::Ask, request.arguments) {
-                Some(rule) if answer == Answer::Allow => {
-                    let why = rule.reason.clone().unwrap_or_else(|| format!("{} asks about it", rule.place));
-                    Answer::Ask(Concern::new("is something a rule asks about", Some(why), None))
-                }
-                _ => answer,
-            };
-        };
+        let asked = policy.rules.about_call(tool, Action::Ask, request.arguments).map(|rule| rule.why("asks about"));
         // What an argument is allowed to be is no answer to what a command does.
         let allowed = request.touches.command.is_none()
             && policy.rules.about_call(tool, Action::Allow, request.arguments).is_some();
-        if allowed { Answer::Allow } else { answer }
+        match (answer, asked) {
+            (Answer::Refuse(why), _) => Answer::Refuse(why),
+            // A rule that asks beats one that allows.
+            (Answer::Ask(mut concern), Some(why)) => {
+                concern.doubts.push(wanted_by_a_rule(concern.doubts.len(), why));
+                Answer::Ask(concern)
+            }
+            (Answer::Allow, Some(why)) => {
+                Answer::Ask(Concern::new("is something a rule asks about", Some(why), None).by_person())
+            }
+            (Answer::Ask(_), None) if allowed => Answer::Allow,
+            (answer, None) => answer,
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //!
 //! Where to start reading: [`classify`]; its data is in `paths/table.rs`.
 
+mod index;
 mod lexical;
 mod policy;
 mod resolve;
@@ -19,4 +20,5 @@ mod table;
 pub use self::lexical::{contains, normalise, traverses};
 pub use self::policy::{PathPolicy, PathRefusal, SafeRoots};
 pub use self::resolve::{ResolveError, resolve};
+pub(crate) use self::sensitive::{Kind, kind};
 pub use self::sensitive::{Sensitivity, classify, secrets_below};

@@ -1,6 +1,7 @@
 //! Where a path leads and what kind of place that is: purely by its text, after `..`, `~`, `cd` and known links.
 
 use crate::finding::TargetClass;
+use crate::sensitive;
 use crate::text::{self, BRACKET, QUERY, STAR};
 use crate::world::World;
 
@@ -104,24 +105,37 @@ pub(crate) fn within(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || directory == "/")
 }
 
+/// What of `path` is below the home in which the work lies, empty for that home itself. It need not be the home of the
+/// user: root may work in the checkout of a person.
+fn home_of<'a>(path: &'a str, world: &World) -> Option<&'a str> {
+    let rest = ["/home/", "/Users/"].iter().find_map(|homes| path.strip_prefix(homes))?;
+    let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
+    let home = &path[..path.len() - rest.len() + name.len()];
+    let works = !name.is_empty() && (within(&world.workspace, home) || within(&world.cwd, home));
+    works.then_some(below)
+}
+
 /// The kind of place of an absolute path. What a glob or a hole may stand for is judged by the directory before it.
 pub(crate) fn classify(path: &str, world: &World) -> TargetClass {
     if path == "/" {
         return TargetClass::Root;
     }
-    if path == world.home {
+    if path == world.home || home_of(path, world) == Some("") {
         return TargetClass::Home;
+    }
+    if path.strip_prefix('/').is_some_and(|name| SYSTEM.contains(&name)) {
+        return TargetClass::System;
     }
     if let Some(device) = path.strip_prefix("/dev/") {
         return classify_device(device);
     }
-    let known_end = path.find(is_open).unwrap_or(path.len());
+    let known_end = (!text::is_literal(path)).then(|| path.find(is_open)).flatten().unwrap_or(path.len());
     if known_end < path.len() {
         let directory = &path[..path[..known_end].rfind('/').unwrap_or(0)];
         if directory.is_empty() {
             return if text::is_unknown(path) { TargetClass::Unknown } else { TargetClass::Root };
         }
-        if let Some(class) = sensitive(path, world) {
+        if let Some(class) = sensitive::classify(path, world) {
             return class;
         }
         return match classify(directory, world) {
@@ -130,7 +144,7 @@ pub(crate) fn classify(path: &str, world: &World) -> TargetClass {
             other => other,
         };
     }
-    if let Some(class) = sensitive(path, world) {
+    if let Some(class) = sensitive::classify(path, world) {
         return class;
     }
     let roomy = world.workspace.matches('/').count() > 1 || world.workspace == world.home;
@@ -140,10 +154,10 @@ pub(crate) fn classify(path: &str, world: &World) -> TargetClass {
     if ["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"].iter().any(|dir| within(path, dir)) {
         return TargetClass::Temporary;
     }
-    if within(path, &world.home) {
+    if within(path, &world.home) || home_of(path, world).is_some() {
         return TargetClass::Outside;
     }
-    let mut components = path[1..].split('/');
+    let mut components = path.strip_prefix('/').unwrap_or(path).split('/');
     let (first, second) = (components.next().unwrap_or_default(), components.next());
     match second {
         None if SYSTEM.contains(&first) => TargetClass::System,
@@ -188,11 +202,6 @@ fn classify_device(device: &str) -> TargetClass {
         || (device.contains('/')
             && !matches!(first, "input" | "snd" | "net" | "bus" | "dri" | "char" | "cpu" | "usb" | "hugepages" | "mqueue" | "vfio"));
     if raw { TargetClass::Device } else { TargetClass::BelowSystem }
-}
-
-/// Secrets and places from which programs start, wherever they lie.
-fn sensitive(path: &str, world: &World) -> Option<TargetClass> {
-    crate::sensitive::classify(path, world)
 }
 
 /// Whether removing this place, as a glob stands in it, wipes root, home or a whole system directory; names which.

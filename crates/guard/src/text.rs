@@ -5,6 +5,8 @@
 //! a text can be read as a script again without losing what is unknown in it. [`clean`] keeps these characters out of
 //! what comes from outside.
 
+use std::str::Chars;
+
 /// Text of any length that nobody knows; one argument.
 pub(crate) const HOLE: char = '\u{F0000}';
 /// The same, outside of quotes: any number of arguments.
@@ -106,28 +108,46 @@ pub(crate) fn live(text: &str) -> String {
 /// Whether `name` matches a pattern with living globs and holes, either of which may stand for any text. Linear but for
 /// one step back to the last star.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let (mut p, mut n) = (0, 0);
-    let mut back: Option<(usize, usize)> = None;
+    fits(pattern, name, |a, b| a == b)
+}
+
+/// The same without regard to the case of letters.
+pub(crate) fn matches_folded(pattern: &str, name: &str) -> bool {
+    fits(pattern, name, |a, b| a.eq_ignore_ascii_case(&b))
+}
+
+fn fits(pattern: &str, name: &str, same: fn(char, char) -> bool) -> bool {
+    // What is left of both, and what was left after the last star.
+    let (mut p, mut n) = (pattern.chars(), name.chars());
+    let mut back: Option<(Chars<'_>, Chars<'_>)> = None;
     loop {
-        let step = match pattern.get(p) {
-            Some(&c) if c == STAR || is_hole(c) || matches!(c, PLAIN | FRESH) => {
-                back = Some((p + 1, n));
-                p += 1;
+        let (mut after_p, mut after_n) = (p.clone(), n.clone());
+        let step = match (after_p.next(), after_n.next()) {
+            (Some(c), _) if c == STAR || is_hole(c) || matches!(c, PLAIN | FRESH) => {
+                back = Some((after_p.clone(), n.clone()));
+                p = after_p;
                 continue;
             }
-            None if n == name.len() => return true,
-            Some(&QUERY) if n < name.len() => Some(p + 1),
-            Some(&BRACKET) if n < name.len() => bracket(&pattern[p..], name[n]).map(|length| p + length),
-            Some(&c) if n < name.len() && c == name[n] => Some(p + 1),
+            (None, None) => return true,
+            (Some(QUERY), Some(_)) => Some(after_p),
+            (Some(BRACKET), Some(c)) => {
+                let expression: Vec<char> = p.clone().collect();
+                bracket(&expression, c).map(|length| {
+                    let mut rest = p.clone();
+                    rest.nth(length - 1);
+                    rest
+                })
+            }
+            (Some(own), Some(c)) if same(own, c) => Some(after_p),
             _ => None,
         };
         match (step, &mut back) {
-            (Some(next), _) => (p, n) = (next, n + 1),
-            (None, Some((after, from))) if *from < name.len() => {
-                *from += 1;
-                (p, n) = (*after, *from);
+            (Some(next), _) => (p, n) = (next, after_n),
+            (None, Some((after, from))) => {
+                if from.next().is_none() {
+                    return false;
+                }
+                (p, n) = (after.clone(), from.clone());
             }
             _ => return false,
         }

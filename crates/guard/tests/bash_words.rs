@@ -3,6 +3,7 @@
 //! Each script ends in calls of `show`, which bash runs as a function that writes down its arguments, and of which the
 //! guard tells the arguments that it resolved. A word that the guard does not know is not wrong; a word that it knows
 //! otherwise than bash is. `SEED=2 COUNT=5000 cargo test …` tries other scripts and more.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "the helpers of a test are tests too, and it reports")]
 
 mod bash;
 mod rows;

@@ -1,4 +1,5 @@
 //! Laws of judging, over all commands of the corpus: what a wrapper, a quote or a neighbour may and may not change.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "the helpers of a test are tests too, and it reports")]
 
 mod rows;
 
@@ -43,17 +44,69 @@ fn scripts() -> Vec<Row> {
     rows::all().into_iter().filter(|row| hermes_guard::parses(&row.cmd).is_ok()).collect()
 }
 
+/// Builtins and reserved words are no programs that a wrapper could run.
+const OF_THE_SHELL: &[&str] = &[
+    "cd",
+    "pushd",
+    "popd",
+    "eval",
+    "source",
+    ".",
+    "exec",
+    "trap",
+    "alias",
+    "unalias",
+    "export",
+    "declare",
+    "typeset",
+    "set",
+    "unset",
+    "local",
+    "readonly",
+    "history",
+    "fc",
+    "read",
+    "shopt",
+    "builtin",
+    "command",
+    "enable",
+    "hash",
+    "bind",
+    "complete",
+    "compgen",
+    "if",
+    "for",
+    "while",
+    "until",
+    "case",
+    "select",
+    "function",
+    "time",
+    "coproc",
+    "ulimit",
+    "umask",
+    "let",
+    "mapfile",
+    "readarray",
+    "jobs",
+    "disown",
+    "wait",
+    "bg",
+    "fg",
+    "exit",
+    "return",
+    "logout",
+    "suspend",
+    "kill",
+    "type",
+    "noglob",
+    "nocorrect",
+];
+
 /// Whether the command is one simple command, so that a wrapper can stand in front of it.
 fn is_simple(cmd: &str) -> bool {
     let first = cmd.split_whitespace().next().unwrap_or_default();
     let name = first.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
-    // Builtins and reserved words are no programs that a wrapper could run.
-    const OF_THE_SHELL: &[&str] = &[
-        "cd", "pushd", "popd", "eval", "source", ".", "exec", "trap", "alias", "unalias", "export", "declare", "typeset", "set",
-        "unset", "local", "readonly", "history", "fc", "read", "shopt", "builtin", "command", "enable", "hash", "bind", "complete",
-        "compgen", "if", "for", "while", "until", "case", "select", "function", "time", "coproc", "ulimit", "umask", "let", "mapfile",
-        "readarray", "jobs", "disown", "wait", "bg", "fg", "exit", "return", "logout", "suspend", "kill", "type", "noglob", "nocorrect",
-    ];
     let plain = |c: char| !"\n;&|<>()`#{}~*?[]!$\\'\"".contains(c);
     name && !first.is_empty() && !OF_THE_SHELL.contains(&first) && cmd.chars().all(plain)
 }
@@ -77,7 +130,19 @@ fn never_lower(name: &str, except: &[&str], change: impl Fn(&Row) -> Option<Stri
 
 #[test]
 fn a_wrapper_in_front_never_lowers_a_verdict() {
-    for wrapper in ["sudo", "env X=1", "timeout 5", "nice", "nohup", "sudo -u root", "env -i", "nice -n 5", "command", "setsid", "time"] {
+    for wrapper in [
+        "sudo",
+        "env X=1",
+        "timeout 5",
+        "nice",
+        "nohup",
+        "sudo -u root",
+        "env -i",
+        "nice -n 5",
+        "command",
+        "setsid",
+        "time",
+    ] {
         never_lower(wrapper, &[], |row| is_simple(&row.cmd).then(|| format!("{wrapper} {}", row.cmd)));
     }
 }
@@ -130,10 +195,66 @@ fn a_quoted_command_that_is_written_down_is_safe() {
 /// Whether a command leaves the shell and the files as they were, so that the next one means what it meant alone.
 fn changes_nothing(cmd: &str) -> bool {
     const CHANGES: &[&str] = &[
-        "cd", "pushd", "popd", "exit", "trap", "alias", "export", "set", "unset", "exec", "eval", "source", "=", "()", "function",
-        "read", "declare", ">", "tee", "<<", "ln", "cp", "mv", "curl", "wget", "git", "return", "history", "local", "printf -v", "mktemp",
-        "hash", "enable", "break", "continue", "for ", "coproc", "let", "((", ". ", "shopt", "chmod", "-o", "dd", "install", "clone",
-        "tar", "unzip", "-O", "typeset", "mapfile", "select", "mount", "!", "rsync", "scp", "aria2c", "python", "sed", "perl",
+        "cd",
+        "pushd",
+        "popd",
+        "exit",
+        "trap",
+        "alias",
+        "export",
+        "set",
+        "unset",
+        "exec",
+        "eval",
+        "source",
+        "=",
+        "()",
+        "function",
+        "read",
+        "declare",
+        ">",
+        "tee",
+        "<<",
+        "ln",
+        "cp",
+        "mv",
+        "curl",
+        "wget",
+        "git",
+        "return",
+        "history",
+        "local",
+        "printf -v",
+        "mktemp",
+        "hash",
+        "enable",
+        "break",
+        "continue",
+        "for ",
+        "coproc",
+        "let",
+        "((",
+        ". ",
+        "shopt",
+        "chmod",
+        "-o",
+        "dd",
+        "install",
+        "clone",
+        "tar",
+        "unzip",
+        "-O",
+        "typeset",
+        "mapfile",
+        "select",
+        "mount",
+        "!",
+        "rsync",
+        "scp",
+        "aria2c",
+        "python",
+        "sed",
+        "perl",
     ];
     !cmd.ends_with('\\') && !CHANGES.iter().any(|part| cmd.contains(part))
 }
@@ -170,7 +291,7 @@ fn how_a_literal_word_is_quoted_changes_nothing() {
     let (mut count, mut wrong) = (0, Vec::new());
     for row in rows::all() {
         let assigns = row.cmd.split(' ').next().is_some_and(|word| word.contains('='));
-        if !is_simple(&row.cmd) || assigns || row.cmd.contains("{") {
+        if !is_simple(&row.cmd) || assigns || row.cmd.contains('{') {
             continue;
         }
         count += 1;
@@ -219,14 +340,101 @@ fn every_beginning_of_a_command_is_judged_and_twice_alike() {
 /// Characters and pieces that mean something to a shell, and a few that mean nothing.
 fn shellish() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
-        "$(", ")", "`", "'", "\"", "\\", "{", "}", "${", "$((", "))", "((", "[[", "]]", "<<E\n", "\nE\n", "<<<", "|", "||", "&&",
-        "&", ";", ";;", "\n", " ", "  ", "\t", "#", "~", "*", "?", "[", "]", "!", "=", "x=", "a[", "]=", "if ", "then ", "fi ", "for x in ",
-        "do ", "done ", "case x in ", "esac ", "f()", "eval ", "bash -c ", "rm -rf ", "/", "$x", "${x:-", "${x//", "${!x}", "${#x}", "$@",
-        "printf %s ", "echo -e ", "| sh", "xargs ", "sudo ", "find . -exec ", "\\;", "+", "python3 -c ", "awk ", "sed ", "é", "\u{F0000}",
-        "\u{1F600}", "\u{0}", "\r", "%s", "{1..9}", "{a,b}", "1", "-", "--", ">", ">>", "2>&1", "<(", ">(", "$'", "\\x41", "@", ",", "..",
+        "$(",
+        ")",
+        "`",
+        "'",
+        "\"",
+        "\\",
+        "{",
+        "}",
+        "${",
+        "$((",
+        "))",
+        "((",
+        "[[",
+        "]]",
+        "<<E\n",
+        "\nE\n",
+        "<<<",
+        "|",
+        "||",
+        "&&",
+        "&",
+        ";",
+        ";;",
+        "\n",
+        " ",
+        "  ",
+        "\t",
+        "#",
+        "~",
+        "*",
+        "?",
+        "[",
+        "]",
+        "!",
+        "=",
+        "x=",
+        "a[",
+        "]=",
+        "if ",
+        "then ",
+        "fi ",
+        "for x in ",
+        "do ",
+        "done ",
+        "case x in ",
+        "esac ",
+        "f()",
+        "eval ",
+        "bash -c ",
+        "rm -rf ",
+        "/",
+        "$x",
+        "${x:-",
+        "${x//",
+        "${!x}",
+        "${#x}",
+        "$@",
+        "printf %s ",
+        "echo -e ",
+        "| sh",
+        "xargs ",
+        "sudo ",
+        "find . -exec ",
+        "\\;",
+        "+",
+        "python3 -c ",
+        "awk ",
+        "sed ",
+        "é",
+        "\u{F0000}",
+        "\u{1F600}",
+        "\u{0}",
+        "\r",
+        "%s",
+        "{1..9}",
+        "{a,b}",
+        "1",
+        "-",
+        "--",
+        ">",
+        ">>",
+        "2>&1",
+        "<(",
+        ">(",
+        "$'",
+        "\\x41",
+        "@",
+        ",",
+        "..",
     ]);
-    prop::collection::vec(prop_oneof![4 => pieces.prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)], 0..40)
-        .prop_map(|pieces| pieces.concat())
+    prop::collection::vec(
+        prop_oneof![4 => pieces.prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)],
+        0..40,
+    )
+    .prop_map(|pieces| pieces.concat())
 }
 
 proptest! {

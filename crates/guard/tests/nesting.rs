@@ -17,7 +17,22 @@ fn quoted(text: &str) -> String {
 
 #[test]
 fn a_text_that_never_ends_cannot_be_read() {
-    for unit in ["$(", "{ ", "((", "[[ ", "${x:-", "if true; then ", "case x in x) ", "f() { ", "`", "\"$(", "<(", "$((", "a=(", "while x; do "] {
+    for unit in [
+        "$(",
+        "{ ",
+        "((",
+        "[[ ",
+        "${x:-",
+        "if true; then ",
+        "case x in x) ",
+        "f() { ",
+        "`",
+        "\"$(",
+        "<(",
+        "$((",
+        "a=(",
+        "while x; do ",
+    ] {
         for count in [51, 501, 20_001] {
             assert_ne!(on_a_small_stack(unit.repeat(count)), Verdict::Safe, "{unit} {count}");
         }

@@ -1,8 +1,8 @@
-//! The judge that stands in until commands are read by a grammar.
+//! A judge that reads nothing: for programs that embed the runtime without a guard of commands, and for tests.
 //!
 //! What reaches nothing, and what only reads below the folder in which the task began (or in the session's own folder of
 //! stored results), may run. Everything else asks. A `cd` does not widen what may be read. It never tries to recognise a
-//! harmless command.
+//! harmless command; `hermes_guard::Guard` does.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};

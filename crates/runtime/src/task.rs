@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,7 +71,6 @@ pub struct Task {
     root: PathBuf,
     scratch: Arc<Scratch>,
     approved: Mutex<HashSet<String>>,
-    requests: AtomicU64,
     result_names: Mutex<HashSet<String>>,
     turn: AtomicU64,
     repetition: Mutex<guardrails::Turn>,
@@ -93,7 +93,6 @@ impl Task {
             id: "default".into(),
             scratch: Arc::default(),
             approved: Mutex::default(),
-            requests: AtomicU64::new(0),
             result_names: Mutex::default(),
             turn: AtomicU64::new(0),
             repetition: Mutex::default(),
@@ -208,10 +207,11 @@ impl Task {
     }
 
     /// A name for a request, unlike that of any other request of this machine.
-    pub(crate) fn request_id(&self, now: SystemTime) -> String {
-        let count = self.requests.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn request_id(now: SystemTime) -> String {
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        format!("{:x}-{:x}-{count}", since.as_micros(), std::process::id())
+        // Seeded by the operating system: tasks of one process may ask within the same microsecond.
+        let random = RandomState::new().build_hasher().finish();
+        format!("{:x}-{random:016x}", since.as_micros())
     }
 
     /// Remembers that the person allowed exactly this for the rest of the task.

@@ -25,7 +25,7 @@ const SCRATCH: &str = "/tmp/hermes-fake";
 #[derive(Debug)]
 pub struct FakeEnvironment {
     results: HashMap<String, Finished>,
-    links: HashMap<PathBuf, PathBuf>,
+    links: Mutex<HashMap<PathBuf, PathBuf>>,
     state: Mutex<Machine>,
 }
 
@@ -36,6 +36,8 @@ struct Machine {
     commands: Vec<Command>,
     writes: u64,
     closed: usize,
+    /// Counts how often they were changed.
+    variables: u64,
 }
 
 #[derive(Debug)]
@@ -47,9 +49,15 @@ struct File {
 impl FakeEnvironment {
     /// An environment with no files that knows no commands.
     pub fn new() -> Self {
-        let machine =
-            Machine { cwd: "/project".into(), files: BTreeMap::new(), commands: Vec::new(), writes: 0, closed: 0 };
-        Self { results: HashMap::new(), links: HashMap::new(), state: Mutex::new(machine) }
+        let machine = Machine {
+            cwd: "/project".into(),
+            files: BTreeMap::new(),
+            commands: Vec::new(),
+            writes: 0,
+            closed: 0,
+            variables: 0,
+        };
+        Self { results: HashMap::new(), links: Mutex::default(), state: Mutex::new(machine) }
     }
 
     /// Starts the session in another directory.
@@ -68,9 +76,19 @@ impl FakeEnvironment {
 
     /// Makes `link` another name of `target`, for whoever asks where it leads; files are not read through it.
     #[must_use]
-    pub fn with_link(mut self, link: impl Into<PathBuf>, target: impl Into<PathBuf>) -> Self {
-        self.links.insert(link.into(), target.into());
+    pub fn with_link(self, link: impl Into<PathBuf>, target: impl Into<PathBuf>) -> Self {
+        self.lead(link, target);
         self
+    }
+
+    /// Leads `link` to `target` from now on, see [`Self::with_link`].
+    pub fn lead(&self, link: impl Into<PathBuf>, target: impl Into<PathBuf>) {
+        lock(&self.links).insert(link.into(), target.into());
+    }
+
+    /// Commands run with other variables from now on.
+    pub fn change_variables(&self) {
+        lock(&self.state).variables += 1;
     }
 
     /// Sets how a command ends whose script is exactly `script`; every run of it ends so. See [`exited`].
@@ -170,6 +188,10 @@ impl Environment for FakeEnvironment {
         Path::new(HOME)
     }
 
+    fn fingerprint(&self) -> String {
+        format!("fake {}", lock(&self.state).variables)
+    }
+
     fn scratch(&self) -> &Path {
         Path::new(SCRATCH)
     }
@@ -209,7 +231,7 @@ impl Environment for FakeEnvironment {
 
     async fn real_path(&self, path: &Path) -> Result<PathBuf, FileError> {
         let path = lock(&self.state).absolute(path);
-        Ok(self.links.get(&path).cloned().unwrap_or(path))
+        Ok(lock(&self.links).get(&path).cloned().unwrap_or(path))
     }
 
     async fn read(&self, path: &Path, range: Range<u64>) -> Result<Vec<u8>, FileError> {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 const ROWS: &str = include_str!("../../../cases/reports.jsonl");
 const SESSIONS: &str = include_str!("../../../cases/reports.sessions");
+const PLACES: &str = include_str!("../../../cases/reports.places");
 const DEFERRED: &str = include_str!("../../../cases/DEFERRED.md");
 
 /// The ids of all rows that `wanted` wants.
@@ -27,6 +28,16 @@ pub fn rows(wanted: impl Fn(&str) -> bool) -> BTreeSet<String> {
 /// The rows whose test is a whole session, `crates/agent/tests/reported_sessions.rs`.
 pub fn in_sessions() -> BTreeSet<String> {
     SESSIONS.lines().map(str::to_owned).collect()
+}
+
+/// The rows whose test is in `file`, as `cases/reports.places` says. The file itself checks that it has them.
+pub fn placed_in(file: &str) -> BTreeSet<String> {
+    places().filter(|(_, place)| *place == file).map(|(id, _)| id.to_owned()).collect()
+}
+
+/// Each line of `cases/reports.places`: a row and the file of its test.
+fn places() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PLACES.lines().filter_map(|line| line.split_once("  "))
 }
 
 /// The rows that wait for something as a whole. Those that wait in part have a test for the other part.
@@ -52,11 +63,13 @@ pub fn tested_here(rows: &BTreeSet<String>) -> BTreeSet<String> {
     rows.iter().filter(has_test).cloned().collect()
 }
 
-/// Those of `rows` that neither have a test in this program or in a session nor wait for something.
+/// Those of `rows` that neither have a test in this program, in a session or in another place that is written down, nor
+/// wait for something.
 #[track_caller]
 pub fn forgotten(rows: &BTreeSet<String>) -> Vec<String> {
     let mut known = tested_here(rows);
     known.extend(in_sessions());
+    known.extend(places().map(|(id, _)| id.to_owned()));
     known.extend(deferred());
     rows.difference(&known).cloned().collect()
 }

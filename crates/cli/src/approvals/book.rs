@@ -3,9 +3,9 @@
 //! Lines are only ever added, under a lock and synced to the disk before anybody acts on them. What is approved for good
 //! stands in `config.yaml`, where a person can read and change it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +43,7 @@ pub(crate) struct Book {
     path: PathBuf,
     secrets: Arc<Secrets>,
     /// The requests of this process that have not ended.
-    open: Mutex<HashMap<String, ()>>,
+    open: Mutex<HashSet<String>>,
 }
 
 /// Where the book is.
@@ -61,17 +61,32 @@ impl Book {
         if let Some(folder) = self.path.parent() {
             edit::private_folder(folder).map_err(trouble)?;
         }
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path).map_err(trouble)?;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).append(true).create(true).mode(0o600);
+        let file = options.open(&self.path).map_err(trouble)?;
         file.lock().map_err(trouble)?;
-        let mut text = serde_json::to_string(line).map_err(|error| error.to_string())?;
-        text.push('\n');
+        // A line that was cut off, because the disk was full, must not take this one with it.
+        let cut = !ends_a_line(&file).map_err(trouble)?;
+        let line = serde_json::to_string(line).map_err(|error| error.to_string())?;
+        let text = format!("{}{line}\n", if cut { "\n" } else { "" });
         (&file).write_all(text.as_bytes()).map_err(trouble)?;
         file.sync_data().map_err(trouble)
     }
 
-    fn open_requests(&self) -> std::sync::MutexGuard<'_, HashMap<String, ()>> {
+    fn open_requests(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the file is empty or ends with the end of a line.
+fn ends_a_line(mut file: &File) -> std::io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
 
 fn now() -> u64 {
@@ -91,16 +106,16 @@ impl ApprovalBook for Book {
         shown.subject = self.secrets.clean(&request.subject).into_owned();
         shown.doubts = request.doubts.iter().map(|doubt| self.secrets.clean(doubt).into_owned()).collect();
         let mut open = self.open_requests();
-        if open.contains_key(&request.id) {
+        if open.contains(&request.id) {
             return Err(format!("the request {} was made twice", request.id));
         }
         self.append(&Line::Asked { at: now(), request: shown })?;
-        open.insert(request.id.clone(), ());
+        open.insert(request.id.clone());
         Ok(())
     }
 
     fn close(&self, id: &str, end: RequestEnd, by: &str) -> Result<(), String> {
-        if self.open_requests().remove(id).is_none() {
+        if !self.open_requests().remove(id) {
             return Err(format!("the request {id} is not open"));
         }
         self.append(&Line::Ended { at: now(), id: id.to_owned(), end, by: by.to_owned() })

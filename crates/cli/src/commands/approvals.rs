@@ -4,9 +4,9 @@ use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{RequestEnd, plural};
-use hermes_guard::policy::{Action, Rule, Scope, is_broad};
+use hermes_guard::policy::{Action, Rule, Scope, broad, is_broad};
 use hermes_guard::{Finding, Judgement, Verdict, World as Place, judge};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::approvals::{self, Entry};
@@ -56,33 +56,71 @@ fn exit(verdict: Verdict) -> Exit {
     }
 }
 
+/// What happens to a command here, once the rules and approvals of the configuration have been heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Decision {
+    Runs,
+    Asks,
+    Refused,
+}
+
 fn check(world: &World, command: &str, cwd: Option<&Path>, as_json: bool) -> Result<Exit, Failure> {
     let place = place(world, cwd);
     let judgement = judge(command, &place);
+    let config = Config::load_and_warn(world)?;
+    let heard = approvals::guard(world, &config)?.judge_command("terminal", command, &place);
+    let mode_off = config.text("approvals.mode").as_deref() == Some("off");
+    let (decision, why) = if heard.hardline.is_some() {
+        (Decision::Refused, "whoever says yes, in any mode".to_owned())
+    } else if let Some(why) = &heard.denied {
+        (Decision::Refused, format!("a rule forbids it: {why}"))
+    } else if heard.open.is_empty() && heard.asked.is_empty() {
+        let approved = judgement.verdict == Verdict::Dangerous;
+        (Decision::Runs, if approved { "it is approved for good".into() } else { String::new() })
+    } else if mode_off {
+        (Decision::Runs, "approvals.mode is off".to_owned())
+    } else if heard.open.is_empty() {
+        (Decision::Asks, heard.asked.join("; "))
+    } else {
+        (Decision::Asks, String::new())
+    };
     if as_json {
-        out::pretty(&in_json(command, &judgement))?;
+        let mut answer = in_json(command, &judgement);
+        answer["decision"] = json!(decision);
+        answer["decided_by"] = json!(why);
+        out::pretty(&answer)?;
         return Ok(exit(judgement.verdict));
     }
-    let mut text = match judgement.verdict {
-        Verdict::Safe => "safe: it runs without a question\n".to_owned(),
-        Verdict::Dangerous => "dangerous: it runs after a yes\n".to_owned(),
-        Verdict::Hardline => "never: it does not run in any mode, whoever says yes\n".to_owned(),
+    let verdict = match judgement.verdict {
+        Verdict::Safe => "safe",
+        Verdict::Dangerous => "dangerous",
+        Verdict::Hardline => "never",
     };
+    let happens = match decision {
+        Decision::Runs => "it runs without a question",
+        Decision::Asks => "it runs after a yes",
+        Decision::Refused => "it does not run",
+    };
+    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    let mut text = format!("{}\n", wrapped(&visible(&format!("{verdict}: {happens}{why}")), 80, 0));
     for finding in &judgement.findings {
-        text += &shown(finding, &place);
+        let approved = !heard.open.iter().any(|(open, _)| open == finding);
+        text += &shown(finding, &place, approved);
     }
     out::line(&text)?;
     Ok(exit(judgement.verdict))
 }
 
 /// A finding, for a person.
-fn shown(finding: &Finding, place: &Place) -> String {
+fn shown(finding: &Finding, place: &Place, approved: bool) -> String {
     let never = if finding.verdict == Verdict::Hardline { "never: " } else { "" };
-    let sentence = visible(&format!("{never}{} {}", finding.program, finding.why));
+    let sentence = visible(&format!("{never}{} {}", named(&finding.program), finding.why));
     let mut text = format!("\n  {}\n", wrapped(&sentence, 80, 2).trim_start());
     let mut line = |label: &str, value: &str| {
-        if !value.is_empty() {
-            text += &format!("    {} {}\n", padded(label, 8), one_line(&visible(value), 64));
+        // What only the run would tell is no news.
+        if !value.is_empty() && value != "…" {
+            text += &format!("    {} {}\n", padded(label, 8), one_line(&visible(value), 66));
         }
     };
     line("command", &finding.words);
@@ -90,9 +128,18 @@ fn shown(finding: &Finding, place: &Place) -> String {
     line("effect", &finding.family());
     if finding.verdict == Verdict::Dangerous {
         let scope = Scope::of(finding, place);
-        line("yes for", &scope.map_or_else(|| "this once only".into(), |scope| scope.in_words(place)));
+        let scope = scope.map(|scope| scope.in_words(place));
+        match (approved, scope) {
+            (true, scope) => line("approved", &scope.unwrap_or_else(|| "by a rule or an entry of the list".into())),
+            (false, scope) => line("yes for", &scope.unwrap_or_else(|| "this once only".into())),
+        }
     }
     text
+}
+
+/// A program that is only known when it runs has no name.
+fn named(program: &str) -> &str {
+    if program == "…" { "a part of it" } else { program }
 }
 
 fn in_json(command: &str, judgement: &Judgement) -> Value {
@@ -165,8 +212,10 @@ fn list(world: &World, as_json: bool) -> Result<Exit, Failure> {
     for (index, entry) in allowed.iter().enumerate() {
         let words = entry.parse::<Scope>().map_or_else(
             |_| {
-                if is_broad(entry) {
-                    format!("{entry} (broad: any program, any target)")
+                if broad(entry).is_some() {
+                    format!("{entry} (broad: by any program, to any target)")
+                } else if is_broad(entry) {
+                    format!("commands that fit {entry} (broad: whatever they do)")
                 } else {
                     format!("the command {entry}")
                 }
@@ -230,7 +279,8 @@ fn allow(world: &World, what: &str, cwd: Option<&Path>) -> Result<Exit, Failure>
         let Some(scope) = Scope::of(finding, &place) else {
             return Err(Failure::new(format!(
                 "a part of it can only be allowed each time it is asked about: {} {}",
-                finding.program, finding.why
+                named(&finding.program),
+                finding.why
             )));
         };
         if !scopes.contains(&scope) {
@@ -272,6 +322,10 @@ fn test(world: &World) -> Result<Exit, Failure> {
     let policy = approvals::policy(&config)?;
     let rules: Vec<&Rule> = policy.rules.iter().collect();
     let examples: usize = rules.iter().map(|rule| rule.examples.len()).sum();
+    if rules.is_empty() {
+        out::line("no rules (approvals.rules and approvals.deny in config.yaml are empty)\n")?;
+        return Ok(Exit::Done);
+    }
     let mut text = String::new();
     for rule in rules.iter().filter(|rule| rule.examples.is_empty()) {
         text += &format!("  {} has no examples\n", rule.place);
@@ -313,15 +367,16 @@ fn entry_in_words(world: &World, Entry { at, request, end, by }: &Entry) -> Stri
     let when = chrono::DateTime::from_timestamp(i64::try_from(*at).unwrap_or_default(), 0)
         .map(|time| time.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M").to_string())
         .unwrap_or_default();
-    let by = by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let decided = !matches!(end, None | Some(RequestEnd::Expired | RequestEnd::Cancelled));
+    let by = by.as_deref().filter(|_| decided).map(|by| format!(" by {by}")).unwrap_or_default();
     let end = match end {
         Some(RequestEnd::ApprovedOnce) => "approved once",
         Some(RequestEnd::ApprovedSession) => "approved for the session",
         Some(RequestEnd::ApprovedAlways) => "approved for good",
         Some(RequestEnd::Denied) => "denied",
-        Some(RequestEnd::Expired) => "expired",
+        Some(RequestEnd::Expired) => "not answered",
         Some(RequestEnd::Cancelled) => "cancelled",
-        None => "open",
+        None => "not ended",
     };
     let mut text = format!("{when}  {end}{by}: {} in {}\n", request.tool, world.shown(&request.cwd));
     text += &format!("    {}\n", one_line(&visible(&request.subject), 76));

@@ -38,8 +38,14 @@ pub(crate) async fn run(world: &World) -> Result<Exit, Failure> {
     };
     let args = AgentArgs { cwd: Some(scratch.path().to_path_buf()), ..AgentArgs::default() };
     let definitions = session::definitions(world, &config)?;
-    let guard = crate::approvals::guard(world, &config)?;
-    let mut agent = session::agent(world, &config, &args, &chosen, Some(asker), definitions, &guard).await?;
+    // An answer given here is kept for the tour and not for the user's own work.
+    let home = tempfile::Builder::new()
+        .prefix("hermes-tour-home-")
+        .tempdir()
+        .map_err(|error| Failure::new(format!("cannot make a scratch folder: {error}")))?;
+    let guests = world.at_home(home.path());
+    let guard = crate::approvals::guard(&guests, &config)?;
+    let mut agent = session::agent(&guests, &config, &args, &chosen, Some(asker), definitions, &guard).await?;
     let answering = if with_terminal { "you answer its questions" } else { "its questions are answered by the script" };
     screen.say(&format!(
         "A tour of Hermes {}\n\nThe model in this tour is scripted: what it says was written beforehand, and\n\

@@ -36,6 +36,8 @@ pub(super) async fn line() -> io::Result<Option<String>> {
             let mut waiting = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
             match poll(&mut waiting, PollTimeout::from(TICK_MS)) {
                 Ok(0) | Err(Errno::EINTR) => {}
+                // What is typed after the question was dropped belongs to whoever asks next.
+                Ok(_) if dropped.load(Ordering::Relaxed) => return Ok(None),
                 Ok(_) => break,
                 Err(error) => return Err(error.into()),
             }

@@ -4,18 +4,23 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use hermes_core::{Answer, Approval, Asker, CancellationToken, Question};
+use hermes_core::{Answer, Approval, Asker, CancellationToken, Question, grouped, plural};
 use nix::sys::termios::{FlushArg, tcflush};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
+use sha2::{Digest as _, Sha256};
 
 use super::answer;
 use super::screen::Screen;
-use super::text::{folded, one_line, visible, wrapped};
+use super::text::{duration, folded, one_line, visible, width, wrapped};
 use crate::world::World;
 
 /// Lines of an explanation that are shown without being asked for.
 const SHORT: usize = 20;
+/// Lines of a command, or of a list of paths, that are shown without being asked for: so many from its start and from its
+/// end. The question has to stay on the screen together with its answers.
+const HEAD: usize = 12;
+const TAIL: usize = 4;
 
 /// Asks at the terminal, one question at a time.
 pub(crate) struct TerminalPerson {
@@ -52,11 +57,38 @@ impl Asker for TerminalPerson {
             // The question before this one stopped the turn.
             return Answer::None;
         }
-        let waited_for = self.screen.pause();
+        // However this ends, the screen goes on; the question may be taken back while it waits.
+        let mut asking =
+            Asking { screen: &self.screen, waited_for: self.screen.pause(), unanswered: Some(&question), cancel };
         self.screen.say(&shown(&self.screen, &self.shown_home, &question));
         let answer = self.answer(&question, cancel).await;
-        self.screen.resume(waited_for);
+        asking.unanswered = None;
         answer
+    }
+}
+
+/// A question on the screen.
+struct Asking<'a> {
+    screen: &'a Screen,
+    waited_for: Option<String>,
+    /// The question, until there is an answer.
+    unanswered: Option<&'a Question>,
+    cancel: &'a CancellationToken,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if let Some(question) = self.unanswered {
+            // Half a line that was typed before is no part of the next one.
+            let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
+            self.screen.say(&match question {
+                Question::Approval { expires, .. } if !self.cancel.is_cancelled() => {
+                    format!("\n  No answer within {}, so it does not run.\n", duration(*expires))
+                }
+                _ => "\n".into(),
+            });
+        }
+        self.screen.resume(self.waited_for.take());
     }
 }
 
@@ -89,6 +121,7 @@ impl TerminalPerson {
                 None if matches!(typed.trim(), "v" | "view") => self.screen.say(&all_of_it(&self.screen, question)),
                 None => self.screen.say(match question {
                     Question::Approval { lasting: true, .. } => "  Please type o, s, a or d, then Enter.\n",
+                    Question::Approval { scope, .. } if scope.is_empty() => "  Please type o or d, then Enter.\n",
                     Question::Approval { .. } => "  Please type o, s or d, then Enter.\n",
                     Question::Clarify { .. } => "  Please type one of the numbers, or an answer in your own words.\n",
                 }),
@@ -123,13 +156,15 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
             };
             let mark = screen.styled("33", "⚠");
             let mut text = format!("\n  {mark}  The agent wants to use {tool}, in {}:\n\n", one_line(&place, columns));
-            // Nothing of what will run is left out or reworded here.
-            for line in visible(subject).lines() {
-                for (i, piece) in folded(line, columns - 6).iter().enumerate() {
+            for line in Preview::of(subject, columns).lines {
+                text += &match line {
                     // A line that only the screen breaks is told from one that the command breaks.
-                    let margin = if i == 0 { "     " } else { "   ↪ " };
-                    text += &format!("{margin}{}\n", screen.styled("1", piece));
-                }
+                    Line::Of { piece, continued } => {
+                        let margin = if continued { "   ↪ " } else { "     " };
+                        format!("{margin}{}\n", screen.styled("1", &piece))
+                    }
+                    Line::Gap(what) => format!("{}\n", wrapped(&what, columns, 3)),
+                };
             }
             text.push('\n');
             let explained = explained(explain, columns);
@@ -137,7 +172,7 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
                 text += &format!("     {line}\n");
             }
             if explained.len() > SHORT {
-                text += &format!("     … {} more lines: [v]iew\n", explained.len() - SHORT);
+                text += &format!("   … {} more lines: v shows them\n", explained.len() - SHORT);
             }
             if !explain.is_empty() {
                 text.push('\n');
@@ -155,33 +190,95 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
     }
 }
 
-/// What a question explains, every character of it, in lines that fit.
-fn explained(explain: &[String], columns: usize) -> Vec<String> {
-    explain.iter().flat_map(|line| folded(&visible(line), columns - 6)).collect()
+/// What will run as it stands in a question: word for word, and where it is too long, its start and its end around a line
+/// that says what is missing.
+struct Preview {
+    lines: Vec<Line>,
 }
 
-/// Everything that a question explains, for somebody who asked to see it.
+enum Line {
+    Of { piece: String, continued: bool },
+    Gap(String),
+}
+
+impl Preview {
+    fn of(subject: &str, columns: usize) -> Self {
+        let mut lines = pieces(subject, columns);
+        if lines.len() > HEAD + TAIL + 1 {
+            let total = subject.lines().count();
+            let left_out = lines.len() - HEAD - TAIL;
+            let digest = format!("{:x}", Sha256::digest(subject));
+            let gap = format!(
+                "… {left_out} lines are left out here; v shows all of it: {}, {}, SHA-256 {}…",
+                plural(total, "line"),
+                bytes(subject.len()),
+                &digest[..16]
+            );
+            lines.splice(HEAD..HEAD + left_out, [Line::Gap(gap)]);
+        }
+        Self { lines }
+    }
+}
+
+/// `subject`, every character of it, in lines that fit.
+fn pieces(subject: &str, columns: usize) -> Vec<Line> {
+    let folded = |line: &str| {
+        let pieces = folded(line, columns - 6).into_iter().enumerate();
+        pieces.map(|(i, piece)| Line::Of { piece, continued: i > 0 }).collect::<Vec<_>>()
+    };
+    visible(subject).lines().flat_map(folded).collect()
+}
+
+fn bytes(len: usize) -> String {
+    format!("{} bytes", grouped(len as u64))
+}
+
+/// What a question explains, every character of it, in lines that fit.
+fn explained(explain: &[String], columns: usize) -> Vec<String> {
+    let line = |line: &String| wrapped_or_folded(&visible(line), columns);
+    explain.iter().flat_map(line).collect()
+}
+
+/// A sentence breaks between its words; anything else, such as a line of a file, wherever it happens to be.
+fn wrapped_or_folded(line: &str, columns: usize) -> Vec<String> {
+    let is_sentence = line.split_whitespace().eq(line.split(' ')) && !line.contains('\t');
+    if is_sentence {
+        wrapped(line, columns - 1, 5).lines().map(|line| line.trim_start().to_owned()).collect()
+    } else {
+        line.lines().flat_map(|line| folded(line, columns - 6)).collect()
+    }
+}
+
+/// Everything that would run and everything that is explained, for somebody who asked to see it.
 fn all_of_it(screen: &Screen, question: &Question) -> String {
-    let Question::Approval { explain, .. } = question else { return String::new() };
-    let lines = explained(explain, screen.columns());
-    lines.iter().map(|line| format!("     {line}\n")).collect::<Vec<_>>().concat() + "\n"
+    let Question::Approval { subject, explain, .. } = question else { return String::new() };
+    let columns = screen.columns();
+    let mut text = String::from("\n");
+    for line in pieces(subject, columns) {
+        if let Line::Of { piece, continued } = line {
+            text += &format!("{}{piece}\n", if continued { "   ↪ " } else { "     " });
+        }
+    }
+    text.push('\n');
+    for line in explained(explain, columns) {
+        text += &format!("     {line}\n");
+    }
+    text + "\n"
 }
 
 fn prompt(question: &Question, columns: usize) -> String {
     match question {
+        Question::Approval { scope, .. } if scope.is_empty() => "  [o]nce  [d]eny › ".into(),
         Question::Approval { scope, lasting, .. } => {
             let always = if *lasting { "  [a]lways" } else { "" };
             // What a yes for longer would cover stands on a line of its own where it is long.
-            let room = columns.saturating_sub("  [o]nce  [s]ession:   [a]lways  [d]eny › o ".len());
-            if scope.chars().count() <= room {
+            let room = columns.saturating_sub(width("  [o]nce  [s]ession:   [a]lways  [d]eny › o "));
+            let scope = visible(scope);
+            if width(&scope) <= room && !scope.contains('\n') {
                 format!("  [o]nce  [s]ession: {scope}{always}  [d]eny › ")
             } else {
-                let scope = wrapped(scope, columns, 5);
-                format!(
-                    "  For this session{} would cover: {}\n  [o]nce  [s]ession{always}  [d]eny › ",
-                    if *lasting { " or always" } else { "" },
-                    scope.trim_start()
-                )
+                let covers = wrapped(&format!("A longer yes would cover: {scope}"), columns, 5);
+                format!("  {}\n  [o]nce  [s]ession{always}  [d]eny › ", covers.trim_start())
             }
         }
         Question::Clarify { choices, .. } if choices.is_empty() => "  › ".into(),
@@ -193,9 +290,9 @@ fn prompt(question: &Question, columns: usize) -> String {
 fn understood(question: &Question, typed: &str) -> Option<Answer> {
     let typed = typed.trim();
     match question {
-        Question::Approval { lasting, .. } => match typed.to_lowercase().as_str() {
+        Question::Approval { lasting, scope, .. } => match typed.to_lowercase().as_str() {
             "o" | "once" => Some(Answer::Approval(Approval::Once)),
-            "s" | "session" => Some(Answer::Approval(Approval::Session)),
+            "s" | "session" if !scope.is_empty() => Some(Answer::Approval(Approval::Session)),
             "a" | "always" if *lasting => Some(Answer::Approval(Approval::Always)),
             "d" | "deny" | "n" | "no" => Some(Answer::Approval(Approval::Deny)),
             _ => None,
@@ -233,6 +330,35 @@ mod tests {
         for unclear in ["", "y", "yes", "ok", "sure", "yes please", "oo", "1"] {
             assert_eq!(understood(&approval(), unclear), None, "{unclear:?}");
         }
+    }
+
+    #[test]
+    fn what_can_be_allowed_only_once_is_allowed_once() {
+        assert_eq!(understood(&approval(), "s"), None);
+        assert_eq!(understood(&approval(), "a"), None);
+        assert_eq!(prompt(&approval(), 80), "  [o]nce  [d]eny › ");
+    }
+
+    #[test]
+    fn a_long_command_is_cut_in_the_middle_and_says_so() {
+        let subject = (1..=400).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
+        let shown: Vec<String> = Preview::of(&subject, 80)
+            .lines
+            .into_iter()
+            .map(|line| match line {
+                Line::Of { piece, .. } | Line::Gap(piece) => piece,
+            })
+            .collect();
+        assert_eq!(shown.len(), HEAD + TAIL + 1);
+        assert_eq!((shown[0].as_str(), shown[HEAD + TAIL].as_str()), ("line 1", "line 400"));
+        for part in ["384 lines are left out", "v shows all of it", "400 lines", "3,491 bytes", "SHA-256"] {
+            assert!(shown[HEAD].contains(part), "{part}: {}", shown[HEAD]);
+        }
+        // One line that is very long is cut as well.
+        assert_eq!(Preview::of(&"x".repeat(100_000), 80).lines.len(), HEAD + TAIL + 1);
+        // Nothing is hidden where hiding saves nothing.
+        let short = "x\n".repeat(HEAD + TAIL + 1);
+        assert!(Preview::of(&short, 80).lines.iter().all(|line| matches!(line, Line::Of { .. })));
     }
 
     #[test]

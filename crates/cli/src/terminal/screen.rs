@@ -222,6 +222,7 @@ impl Screen {
 /// Why a call did not do what it should, in few words.
 fn reason(report: &CallReport) -> String {
     match report.status {
+        Status::Refused if report.forbidden => "never runs".into(),
         Status::Refused => "refused".into(),
         Status::NotStarted => "not run: stopped".into(),
         Status::Interrupted => "interrupted".into(),

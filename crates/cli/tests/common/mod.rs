@@ -1,6 +1,8 @@
 //! What every test of the binary needs: the binary, in a home of its own, with nothing of ours in its environment.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part of this")]
 
+pub(crate) mod pty;
+
 use std::process::Output;
 
 use assert_cmd::Command;

@@ -1,5 +1,8 @@
 //! Calls of other languages that matter, as a table: which argument is the path, the command, the code.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// What a call does with its arguments, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
@@ -515,13 +518,23 @@ pub(super) const METHODS: &[(&str, Action)] = {
     ]
 };
 
+/// The rows by the last part of their names.
+static BY_LAST: LazyLock<HashMap<&'static str, Vec<(&'static str, Action)>>> = LazyLock::new(|| {
+    let mut rows: HashMap<&str, Vec<(&str, Action)>> = HashMap::new();
+    for (name, action) in CALLS {
+        rows.entry(name.rsplit('.').next().unwrap_or_default()).or_default().push((name, *action));
+    }
+    rows
+});
+
 /// The action of a dotted name: the longest entry that the name ends with.
 pub(super) fn action(path: &str) -> Option<Action> {
+    let rows = BY_LAST.get(path.rsplit('.').next()?)?;
     let mut best: Option<(usize, Action)> = None;
-    for (name, action) in CALLS {
+    for (name, action) in rows {
         let ends =
             path == *name || path.strip_suffix(name).is_some_and(|rest| rest.ends_with('.') && name.contains('.'));
-        let bare = !name.contains('.') && path.rsplit('.').next() == Some(name) && is_unambiguous(name, path);
+        let bare = !name.contains('.') && is_unambiguous(name, path);
         if (ends || bare) && best.is_none_or(|(length, _)| name.len() > length) {
             best = Some((name.len(), *action));
         }

@@ -276,10 +276,7 @@ impl Reader<'_> {
             self.at += length.max(usize::from(!rest.is_empty() && length == 0 && rest.is_ascii()));
             return number;
         };
-        let name = match self.element(name) {
-            Some(name) => name,
-            None => return None,
-        };
+        let name = self.element(name)?;
         for operator in ["<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "="] {
             self.blanks();
             let rest = &self.bytes[self.at..];

@@ -77,6 +77,7 @@ impl Machine<'_> {
         for word in words {
             self.expand(word, &mut arguments);
         }
+        self.charge(arguments.iter().map(String::len).sum());
         arguments
     }
 
@@ -168,12 +169,13 @@ impl Machine<'_> {
 
     fn split(&mut self, value: &str, fields: &mut Fields) {
         let usual = self.state.variables.get("IFS").is_some_and(|values| Rc::ptr_eq(values, &self.usual_separators));
-        let separators: std::borrow::Cow<'_, str> = match usual {
-            true => " \t\n".into(),
-            false => match self.variable("IFS") {
+        let separators: std::borrow::Cow<'_, str> = if usual {
+            " \t\n".into()
+        } else {
+            match self.variable("IFS") {
                 Value::Text(separators) => separators.into(),
                 _ => " \t\n".into(),
-            },
+            }
         };
         // Unknown text outside of quotes may be any number of arguments.
         let value: std::borrow::Cow<'_, str> =
@@ -230,7 +232,9 @@ impl Machine<'_> {
 
     /// A word as one text: without splitting, braces or living globs.
     pub(super) fn text_of(&mut self, word: &Word) -> String {
-        text::unglob(&self.pattern_of(word))
+        let text = text::unglob(&self.pattern_of(word));
+        self.charge(text.len());
+        text
     }
 
     /// The text that a variable gets: a tilde stands for a directory behind each colon as well.
@@ -569,7 +573,7 @@ impl Machine<'_> {
             && !self.state.variables.contains_key(&parameter.name);
         match operation {
             Operation::Default { word, empty: counts } | Operation::Assign { word, empty: counts } => {
-                let mut instead = |machine: &mut Self| {
+                let instead = |machine: &mut Self| {
                     if matches!(operation, Operation::Default { .. }) && has_parts(word) {
                         return Held::Instead(word.clone());
                     }
@@ -629,8 +633,8 @@ impl Machine<'_> {
             }
             Operation::Names => held,
             Operation::Transform(kind) => match (kind, held) {
-                ('U', held) => each(held, |text| text.to_uppercase()),
-                ('L', held) => each(held, |text| text.to_lowercase()),
+                ('U', held) => each(held, str::to_uppercase),
+                ('L', held) => each(held, str::to_lowercase),
                 ('u', held) => each(held, |text| first(text, true)),
                 ('E', held) => each(held, escapes::ansi_c),
                 ('Q', held) => each(held, escapes::quoted),
@@ -659,37 +663,40 @@ impl Machine<'_> {
             Operation::Substring(offset, length) => {
                 let offset = self.arithmetic(offset);
                 let length = length.as_ref().map(|length| self.arithmetic(length));
+                let (Some(offset), false) = (offset, length == Some(None)) else {
+                    return match held {
+                        Held::List(_) => Held::List(vec![HOLE.into()]),
+                        Held::Unset | Held::Instead(_) => Held::Unset,
+                        Held::Text(_) => Held::Text(HOLE.into()),
+                    };
+                };
+                let length = length.flatten();
                 let sparse = match self.variable(&parameter.name) {
                     Value::Array(elements) if parameter.index.is_some() => Some(elements),
                     _ => None,
                 };
-                match held {
+                match (held, sparse) {
                     // Elements are counted by their indices.
-                    Held::List(_) if let (Some(elements), Some(offset)) = (&sparse, offset) => {
+                    (Held::List(_), Some(elements)) => {
                         let last = elements.iter().filter_map(|(at, _)| at.parse::<i64>().ok()).max().unwrap_or(-1);
-                        let from = if offset < 0 { last + 1 + offset } else { offset };
-                        let most = match length {
-                            Some(Some(length)) => usize::try_from(length).unwrap_or(0),
-                            Some(None) => return Held::Text(HOLE.into()),
-                            None => usize::MAX,
-                        };
+                        let from = if offset < 0 { last.saturating_add(1).saturating_add(offset) } else { offset };
+                        let most = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(0));
                         let later = |at: &str| at.parse::<i64>().is_ok_and(|at| at >= from);
                         let values = elements.iter().filter(|(at, _)| from >= 0 && later(at)).take(most);
                         Held::List(values.map(|(_, text)| text.clone()).collect())
                     }
-                    Held::List(mut values) => {
+                    (Held::List(mut values), None) => {
                         // The positional parameters begin with `$0`, if they are counted from there.
                         let positional = parameter.name == "@" || parameter.name == "*";
-                        if positional && offset.is_none_or(|offset| offset <= 0) {
+                        if positional && offset <= 0 {
                             let Held::Text(zero) = self.value("0", None) else { return Held::List(values) };
                             values.insert(0, zero);
-                            Held::List(slice(&values, offset, length, false))
-                        } else {
-                            Held::List(slice(&values, offset, length, positional))
                         }
+                        let offset = if positional && offset > 0 { offset - 1 } else { offset };
+                        Held::List(slice(&values, offset, length))
                     }
-                    Held::Unset | Held::Instead(_) => Held::Unset,
-                    Held::Text(text) => Held::Text(substring(&text, offset, length)),
+                    (Held::Unset | Held::Instead(_), _) => Held::Unset,
+                    (Held::Text(text), _) => Held::Text(substring(&text, offset, length)),
                 }
             }
         }
@@ -731,6 +738,7 @@ impl Machine<'_> {
 
     pub(super) fn assign_text(&mut self, name: &str, text: impl Into<String>) {
         let mut text = text.into();
+        self.charge(text.len());
         let name = self.references.get(name).cloned().unwrap_or_else(|| name.to_owned());
         if name.contains('[') && !self.references.is_empty() {
             return self.assign_to(&name, text);
@@ -913,32 +921,25 @@ fn replace(text: &str, pattern: &str, with: &str, all: bool, anchor: Option<Anch
     out
 }
 
-fn range(size: usize, offset: Option<i64>, length: Option<Option<i64>>) -> Option<std::ops::Range<usize>> {
-    let offset = offset?;
-    let begin = if offset < 0 {
-        match size.checked_sub(offset.unsigned_abs() as usize) {
+/// The part of something that `:offset:length` means; without a length the rest of it. Nothing where bash would refuse.
+fn range(size: usize, offset: i64, length: Option<i64>) -> Option<std::ops::Range<usize>> {
+    let from_end = |back: i64| usize::try_from(back.unsigned_abs()).ok().and_then(|back| size.checked_sub(back));
+    let begin = match usize::try_from(offset) {
+        Ok(begin) => begin.min(size),
+        Err(_) => match from_end(offset) {
             Some(begin) => begin,
             None => return Some(0..0),
-        }
-    } else {
-        offset as usize
+        },
     };
-    let begin = begin.min(size);
-    let end = match length {
+    let end = match length.map(|length| (length, usize::try_from(length))) {
         None => size,
-        Some(length) => {
-            let length = length?;
-            if length < 0 {
-                size.checked_sub(length.unsigned_abs() as usize)?
-            } else {
-                begin.saturating_add(length as usize)
-            }
-        }
+        Some((_, Ok(length))) => begin.saturating_add(length),
+        Some((length, Err(_))) => from_end(length)?,
     };
     Some(begin..end.clamp(begin, size))
 }
 
-fn substring(text: &str, offset: Option<i64>, length: Option<Option<i64>>) -> String {
+fn substring(text: &str, offset: i64, length: Option<i64>) -> String {
     if !text::is_literal(text) {
         return HOLE.into();
     }
@@ -946,9 +947,7 @@ fn substring(text: &str, offset: Option<i64>, length: Option<Option<i64>>) -> St
     range(chars.len(), offset, length).map_or_else(|| HOLE.into(), |range| chars[range].iter().collect())
 }
 
-fn slice(values: &[String], offset: Option<i64>, length: Option<Option<i64>>, positional: bool) -> Vec<String> {
-    // `${@:1}` counts from one.
-    let offset = if positional { offset.map(|offset| if offset > 0 { offset - 1 } else { offset }) } else { offset };
+fn slice(values: &[String], offset: i64, length: Option<i64>) -> Vec<String> {
     range(values.len(), offset, length).map_or_else(|| vec![HOLE.into()], |range| values[range].to_vec())
 }
 
@@ -1069,7 +1068,7 @@ fn sequence(tokens: &[Token<'_>]) -> Option<Vec<String>> {
     let parts: Vec<&str> = text.split("..").collect();
     let (&[first, last] | &[first, last, _]) = parts.as_slice() else { return None };
     let step = match parts.get(2) {
-        Some(step) => step.parse::<i64>().ok()?.unsigned_abs().max(1) as usize,
+        Some(step) => usize::try_from(step.parse::<i64>().ok()?.unsigned_abs().max(1)).ok()?,
         None => 1,
     };
     let letter = |text: &str| text.chars().next().filter(|c| text.len() == 1 && c.is_ascii_alphabetic());

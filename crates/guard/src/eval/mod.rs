@@ -180,7 +180,7 @@ impl<'w> Machine<'w> {
             frames: Vec::new(),
             calls: 0,
             depth: 0,
-            budget: LEAST_BUDGET + size,
+            budget: LEAST_BUDGET + size / 2,
             processes: 0,
             spent: false,
             foreign: Vec::new(),
@@ -230,6 +230,11 @@ impl<'w> Machine<'w> {
             why: why.into(),
             words: excerpt(words),
         });
+    }
+
+    /// Pays for the length of a text that is copied or looked through.
+    pub(crate) fn charge(&mut self, length: usize) {
+        self.budget = self.budget.saturating_sub(length / 256);
     }
 
     /// Pays for one step; false if the budget is gone, which is reported once.
@@ -337,6 +342,7 @@ impl<'w> Machine<'w> {
 
     /// Prints to whoever reads the output of what runs now.
     pub(crate) fn print(&mut self, printed: &str) {
+        self.charge(printed.len());
         if self.captures == 0 {
             self.shows_remote |= printed.contains(text::REMOTE);
             if printed.contains(text::SECRET) {

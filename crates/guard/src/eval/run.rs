@@ -15,6 +15,8 @@ use crate::text::{self, HOLE, REMOTE};
 /// How many items of a loop are followed one by one.
 const MOST_UNROLLED: usize = 16;
 
+/// How many words may go through more than a few wrappers.
+const MOST_WORDS: usize = 2_000;
 /// How many commands joined by `&&` are told apart in whether they ran.
 const MOST_BRANCHES_OF_A_CHAIN: usize = 8;
 
@@ -534,6 +536,9 @@ impl Machine<'_> {
     pub(crate) fn run_program(&mut self, arguments: Vec<String>, environment: &[(String, String)]) {
         if self.calls >= super::DEEPEST_CALL {
             return self.cannot_tell("shell", "", "leads from one program to the next too many times");
+        }
+        if arguments.len() > MOST_WORDS && self.calls > 3 {
+            return self.cannot_tell("shell", "", "hands too many words from one program to the next");
         }
         self.calls += 1;
         let last = arguments.last().cloned();

@@ -3,6 +3,15 @@
 //! Restrictions win over permissions: a rule that denies is absolute, one that asks beats one that allows, and no rule
 //! and no approval allows what must never run. A rule is about one simple command or one argument, never about a whole
 //! line: `git *` does not allow what is chained to it.
+//!
+//! | what is found | `manual` | `smart` | `off`, `--approve all` | `--approve none` |
+//! |---|---|---|---|---|
+//! | what must never run | refused | refused | refused | refused |
+//! | what a rule denies | refused | refused | refused | refused |
+//! | what a rule asks about | a person | a person | runs | refused |
+//! | what nothing covers | a person | a model, then a person | runs | refused |
+//! | what a rule or an approval for good covers | runs | runs | runs | runs |
+//! | nothing | runs | runs | runs | runs |
 
 mod families;
 mod rules;

@@ -192,6 +192,15 @@ impl Rule {
         Ok(rule)
     }
 
+    /// Why it decides, and which one it is: its reason, else what it `does` (for example `forbids`).
+    pub fn why(&self, does: &str) -> String {
+        let place = &self.place;
+        match &self.reason {
+            Some(reason) => format!("{reason} ({place})"),
+            None => format!("{place} {does} {}", self.pattern.as_deref().unwrap_or("it")),
+        }
+    }
+
     /// The examples that the rule gets wrong.
     pub fn failed_examples(&self) -> Vec<RuleProblem> {
         let Some(pattern) = &self.pattern else { return Vec::new() };

@@ -13,12 +13,12 @@ use super::syntax::{AssignedValue, Assignment, Command, Compound, Item, Join, Pi
 use super::syntax::{Part, Script, Simple, Word};
 
 /// How many constructs may stand inside one another.
-pub const DEEPEST: usize = 60;
+pub(super) const DEEPEST: usize = 60;
 
 /// Why a text is no script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
-pub struct SyntaxError {
+pub(crate) struct SyntaxError {
     /// What is wrong.
     pub what: String,
     /// Where, in bytes.
@@ -29,14 +29,13 @@ pub struct SyntaxError {
 ///
 /// # Errors
 /// If bash would not run it, or if it is nested deeper than [`DEEPEST`].
-pub fn parse(source: &str) -> Result<Script, SyntaxError> {
+pub(crate) fn parse(source: &str) -> Result<Script, SyntaxError> {
     parse_at(source, 0, &Rc::new(Cell::new(4 * source.len() + 4_096)))
 }
 
 /// The lines in front of a text that is no script: bash runs them before it comes to what it cannot read.
 pub(crate) fn readable_lines(source: &str) -> Script {
-    let work = Rc::new(Cell::new(4 * source.len() + 4_096));
-    let mut parser = Parser::new(source, 0, work);
+    let mut parser = Parser::new(source, 0, Rc::new(Cell::new(4 * source.len() + 4_096)));
     let mut readable = Script::default();
     loop {
         parser.newlines();
@@ -317,7 +316,7 @@ impl<'s> Parser<'s> {
             self.at += 1;
             if self.peek() == Some(b'&') {
                 self.at += 1;
-                add_redirect(stages.last_mut(), RedirectKind::Duplicate, Word { parts: vec![Part::Bare("1".into())] });
+                join_errors(&mut stages);
             }
             self.newlines();
             stages.push(self.command()?);
@@ -674,9 +673,13 @@ impl<'s> Parser<'s> {
                 self.at += length + 2;
             }
         }
-        if !matches!(self.peek(), Some(b'<' | b'>')) && !(self.at == begin && (self.starts_with("&>")))
-            || (self.at_process() && self.at == begin)
-        {
+        let named = self.at > begin;
+        let begins = if named {
+            matches!(self.peek(), Some(b'<' | b'>'))
+        } else {
+            self.starts_with("&>") || matches!(self.peek(), Some(b'<' | b'>')) && !self.at_process()
+        };
+        if !begins {
             self.at = begin;
             return Ok(None);
         }
@@ -746,11 +749,12 @@ fn is_definition(script: &Script) -> bool {
     matches!(script.items[0].first.stages.as_slice(), [Command::Function(..)]) && script.items[0].rest.is_empty()
 }
 
-fn add_redirect(command: Option<&mut Command>, kind: RedirectKind, word: Word) {
-    let cell = OnceCell::new();
-    let _ = cell.set(word);
-    let redirect = Redirect { descriptor: Some(2), kind, target: Rc::new(cell) };
-    match command {
+/// Gives the last command `2>&1`, which is what `|&` means.
+fn join_errors(stages: &mut [Command]) {
+    let word = Word { parts: vec![Part::Bare("1".into())] };
+    let redirect =
+        Redirect { descriptor: Some(2), kind: RedirectKind::Duplicate, target: Rc::new(OnceCell::from(word)) };
+    match stages.last_mut() {
         Some(Command::Simple(simple)) => simple.redirects.push(redirect),
         Some(Command::Compound(_, redirects)) => redirects.push(redirect),
         Some(Command::Function(..)) | None => {}
@@ -788,7 +792,7 @@ pub(super) fn is_meta(byte: u8) -> bool {
 }
 
 /// Whether a text can name a variable.
-pub fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -249,7 +249,12 @@ impl Parser<'_> {
                     inner.push_str(&self.source[run..self.at]);
                     let escaped = self.peek_at(1);
                     self.at += 1;
-                    if !matches!(escaped, Some(b'`' | b'$' | b'\\')) && !(in_quotes && escaped == Some(b'"')) {
+                    let special = match escaped {
+                        Some(b'`' | b'$' | b'\\') => true,
+                        Some(b'"') => in_quotes,
+                        _ => false,
+                    };
+                    if !special {
                         inner.push('\\');
                     }
                     inner.push_str(self.character().to_owned().as_str());
@@ -292,9 +297,9 @@ impl Parser<'_> {
             _ => {
                 self.at += 1;
                 if in_quotes {
-                    pieces.quoted("$")
+                    pieces.quoted("$");
                 } else {
-                    pieces.bare("$")
+                    pieces.bare("$");
                 }
                 return Ok(());
             }

@@ -1,4 +1,5 @@
 //! Numbers that look random and are the same every time.
+#![allow(unreachable_pub, reason = "shared by test programs")]
 
 /// A xorshift generator.
 #[derive(Debug)]

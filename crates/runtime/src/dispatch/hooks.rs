@@ -72,7 +72,7 @@ async fn ask_all(call: &mut Call<'_>) -> bool {
                     lasting: false,
                 });
                 let note = Some(format!("{} asks", facts.name));
-                call.asks.push(Concern::new(reason, note, scope));
+                call.asks.push(Concern::new(reason, note, scope).by_person());
             }
             Err(why) => {
                 call.hook_failed(facts, &why);

@@ -134,6 +134,8 @@ pub struct Call<'a> {
     pub(crate) binding: Option<String>,
     /// What it touches, through links, once somebody has looked.
     pub(crate) touches: Option<Touches>,
+    /// It was refused, and no approval can change that.
+    pub(crate) forbidden: bool,
     /// The answer, once there is one.
     pub(crate) outcome: Option<Outcome>,
     /// What went wrong, before it was cleaned for the model.
@@ -253,6 +255,7 @@ impl Dispatcher {
             outside: None,
             binding: None,
             touches: None,
+            forbidden: false,
             outcome: None,
             raw_error: None,
             text: String::new(),
@@ -378,6 +381,7 @@ impl Call<'_> {
             id: self.request.id.clone(),
             name,
             status: outcome.status,
+            forbidden: self.forbidden,
             changes: self.changes,
             text: self.text,
             attachments: outcome.output.attachments,

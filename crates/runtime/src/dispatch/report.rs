@@ -70,6 +70,8 @@ pub struct CallReport {
     pub name: String,
     /// How it ended.
     pub status: Status,
+    /// It was refused, and no approval can change that.
+    pub forbidden: bool,
     /// What coercion changed about the arguments.
     pub changes: Vec<Change>,
     /// What the model reads.

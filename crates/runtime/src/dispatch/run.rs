@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use hermes_core::{ExecutionMiddleware, HookCall, Next, StopTurn, ToolError, ToolOutput, ToolResult};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::approve::digest;
+use super::approve::changed;
 use super::{Call, Outcome, Phase, Status, Step, stopped_before_it_began};
 
 /// How long a tool may go on after the turn was stopped (spec agent §4.6).
@@ -43,13 +43,12 @@ impl Step for Run {
         if cancel.is_cancelled() {
             return call.refuse(Status::NotStarted, stopped_before_it_began());
         }
-        if let (Some(binding), Some(touches)) = (&call.binding, &call.touches)
-            && digest(call.scope.task, name.as_str(), &call.arguments, touches) != *binding
+        // What was answered was about this call as it stood then; a snapshot may have taken its time since.
+        if call.binding.is_some()
+            && let Some(why) = changed(call).await
         {
-            let error = ToolError::tell(format!(
-                "{name} was not run: it is not what was approved any more (its command, directory or environment changed); try again"
-            ));
-            return call.refuse(Status::Refused, error.with("status", "refused"));
+            let error = ToolError::tell(format!("{name} was not run: {why}")).with("status", "refused");
+            return call.refuse(Status::Refused, error);
         }
         let its_own = cancel.child_token();
         let _fires_when_nobody_waits = its_own.clone().drop_guard();

@@ -55,6 +55,7 @@ pub(super) async fn call(
     Ok(match report.status {
         Status::Ok => Exit::Done,
         Status::Interrupted => Exit::Interrupted,
+        Status::Refused if report.forbidden => Exit::Never,
         _ => Exit::Failed,
     })
 }

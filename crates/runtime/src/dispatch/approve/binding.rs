@@ -7,7 +7,7 @@ use crate::task::Task;
 
 /// SHA-256, in hex, over the tool, its arguments, the command, the directory and the environment. Each part is preceded
 /// by its length, so that no two different calls spell the same bytes.
-pub(in crate::dispatch) fn digest(task: &Task, tool: &str, arguments: &JsonMap, touches: &Touches) -> String {
+pub(super) fn digest(task: &Task, tool: &str, arguments: &JsonMap, touches: &Touches) -> String {
     let cwd = touches.runs_in.clone().unwrap_or_else(|| task.environment.cwd());
     let arguments = serde_json::Value::Object(arguments.clone()).to_string();
     let mut hash = Sha256::new();
@@ -21,5 +21,5 @@ pub(in crate::dispatch) fn digest(task: &Task, tool: &str, arguments: &JsonMap, 
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", hash.finalize())
 }

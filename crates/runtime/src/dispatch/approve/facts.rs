@@ -8,7 +8,7 @@ use crate::dispatch::Call;
 use crate::task::Task;
 
 /// How many files are counted before it is "more than".
-const MOST_COUNTED: usize = 10_000;
+const MOST_COUNTED: u64 = 10_000;
 
 pub(super) fn subject(call: &Call<'_>, stated: &Touches) -> String {
     let cwd = call.scope.task.environment.cwd();
@@ -86,7 +86,7 @@ async fn measured(environment: &dyn Environment, path: &Path) -> Option<Size> {
     while let Some(folder) = folders.pop() {
         for name in environment.list(&folder).await.unwrap_or_default() {
             let entry = folder.join(name);
-            if size.files as usize >= MOST_COUNTED {
+            if size.files >= MOST_COUNTED {
                 size.more = true;
                 return Some(size);
             }
@@ -107,8 +107,10 @@ async fn measured(environment: &dyn Environment, path: &Path) -> Option<Size> {
 /// Bytes as people read them: 980 bytes, 4.1 MB.
 fn in_units(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-    if bytes < 1_000 {
-        return format!("{bytes} bytes");
+    match bytes {
+        1 => return "1 byte".into(),
+        0..1_000 => return format!("{bytes} bytes"),
+        _ => {}
     }
     #[allow(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
     let mut value = bytes as f64 / 1_000.0;
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn sizes_are_read_without_counting_digits() {
-        assert_eq!(in_units(980), "980 bytes");
+        assert_eq!((in_units(1).as_str(), in_units(980).as_str()), ("1 byte", "980 bytes"));
         assert_eq!(in_units(4_100_000), "4.1 MB");
         assert_eq!(in_units(999_999), "1.0 MB");
         assert_eq!(in_units(1_000), "1.0 kB");

@@ -13,8 +13,9 @@ use std::time::Instant;
 use async_trait::async_trait;
 use hermes_core::{Concern, Environment, JudgeRequest, ToolError, Touches, Verdict};
 
-pub(super) use self::binding::digest;
-use super::{Call, Phase, Status, Step, stopped_before_it_began};
+use self::binding::digest;
+pub(super) use self::request::changed;
+use super::{ApprovalMode, Call, Phase, Status, Step, stopped_before_it_began};
 use crate::task::Task;
 
 #[derive(Debug)]
@@ -77,7 +78,10 @@ async fn judge_and_ask(call: &mut Call<'_>) {
     let verdict = with_hooks(verdict, std::mem::take(&mut call.asks));
     let refusal = match verdict {
         Verdict::Allow => None,
-        Verdict::Refuse(why) => Some(format!("{why}; nothing was run, and no approval can change that")),
+        Verdict::Refuse(why) => {
+            call.forbidden = true;
+            Some(format!("{why}; nothing was run, and no approval can change that"))
+        }
         Verdict::Ask(concern) => {
             let began = Instant::now();
             if let Some((board, index)) = call.place {
@@ -99,6 +103,11 @@ async fn judge_and_ask(call: &mut Call<'_>) {
     if let Some(why) = refusal {
         let error = ToolError::tell(format!("{} was not run: {why}", spec.name)).with("status", "refused");
         call.refuse(Status::Refused, error);
+        // Whoever was asked knows why.
+        let nobody_was_asked = call.forbidden || task.asker.is_none() || call.scope.approve == ApprovalMode::None;
+        if let Some(outcome) = call.outcome.as_mut().filter(|_| nobody_was_asked) {
+            outcome.output.detail.push(why);
+        }
     }
 }
 

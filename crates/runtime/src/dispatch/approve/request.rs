@@ -1,16 +1,25 @@
 //! A request for approval: made, written down, shown, ended exactly once.
+//!
+//! Whatever fails on the way is a no. The order matters: the request stands in the book before a model or a person sees
+//! it, what is approved for good is stored before the request counts as approved, and the end is written down before the
+//! call runs.
 
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::SystemTime;
 
+use futures::FutureExt as _;
 use hermes_core::{
-    Answer, Approval, ApprovalBook, ApprovalRequest, Asker, Concern, Doubt, Opinion, Question, RequestEnd, Review,
-    Touches,
+    Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalScope, Asker, Concern, Doubt, Opinion,
+    Question, RequestEnd, Review, Touches,
 };
 
 use super::{digest, facts, resolved};
 use crate::dispatch::{ApprovalMode, Call};
 use crate::task::Task;
+
+/// Who ends a request that no person and no model has answered.
+const NOBODY: &str = "nobody";
+const REVIEWER: &str = "the reviewer";
 
 /// `None` if the call may run, else why not.
 pub(super) async fn decide(
@@ -31,197 +40,317 @@ pub(super) async fn decide(
     if doubts.is_empty() {
         return None;
     }
-    let subject = facts::subject(call, stated);
-    let cwd = stated.runs_in.clone().unwrap_or_else(|| task.environment.cwd());
-    let tool = call.tool_name().to_owned();
-    let touches = call.touches.clone();
-    let shown = touches.as_ref().unwrap_or(stated);
-    let digest = digest(task, &tool, &call.arguments, shown);
-    call.binding = Some(digest.clone());
-    let opened = SystemTime::now();
-    let request = ApprovalRequest {
-        id: task.request_id(opened),
-        task: task.id.clone(),
-        tool,
-        subject,
-        cwd,
-        digest,
-        doubts: doubts.iter().map(|doubt| doubt.what.clone()).collect(),
-        scopes: doubts.iter().filter_map(|doubt| doubt.scope.as_ref()).map(|scope| scope.words.clone()).collect(),
-        opened,
-        expires: opened + task.approval.expires,
+    let request = made(call, stated, &doubts);
+    call.binding = Some(request.digest.clone());
+    let open = match Open::new(call, &request) {
+        Ok(open) => open,
+        Err(why) => return Some(unwritten(&reason, &why)),
     };
-    let mut explain = facts;
+    let mut explain = Vec::new();
     if call.scope.approve == ApprovalMode::Smart {
         match reviewed(call, &request, &doubts).await {
             Ok(()) => {
-                let written = task.book().map_or(Ok(()), |book| {
-                    book.open(&request)?;
-                    book.close(&request.id, RequestEnd::ApprovedOnce, "the reviewer")
-                });
-                return written.err().map(|why| unwritten(&reason, &why));
+                let changed = changed(call).await;
+                let end = if changed.is_some() { RequestEnd::Cancelled } else { RequestEnd::ApprovedOnce };
+                let ended = open.end(task, &doubts, end, REVIEWER, &reason);
+                return changed.or(ended);
             }
             Err(why) => explain.push(why),
         }
     }
+    if call.no_more.is_cancelled() {
+        let _ = open.end(task, &doubts, RequestEnd::Cancelled, NOBODY, &reason);
+        return Some(withdrawn(&reason));
+    }
     let Some(asker) = task.asker.clone() else {
+        let _ = open.end(task, &doubts, RequestEnd::Expired, NOBODY, &reason);
         return Some(format!("it {reason}, which needs approval, and nobody is here to ask (--approve all allows it)"));
     };
-    explain.extend(facts::what_would_go(task, &doubts).await);
-    explain.extend(note);
-    explain.extend(stated.explain.iter().cloned());
     if doubts.len() > 1 || doubts.iter().any(|doubt| doubt.what != format!("it {reason}")) {
         explain.extend(request.doubts.iter().cloned());
     }
-    if let Some(book) = task.book()
-        && let Err(why) = book.open(&request)
-    {
-        return Some(unwritten(&reason, &why));
+    explain.extend(facts::what_would_go(task, &doubts).await);
+    explain.extend(facts);
+    explain.extend(note);
+    explain.extend(stated.explain.iter().cloned());
+    let question = question(task, &request, &doubts, explain);
+    let asked = ask(call, &*asker, question, &reason).await;
+    let by = if asked.answered { asker.who() } else { NOBODY.to_owned() };
+    let ended = open.end(task, &doubts, no_wider_than_offered(asked.end, &doubts), &by, &reason);
+    asked.refusal.or(ended)
+}
+
+fn made(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> ApprovalRequest {
+    let task = call.scope.task;
+    let tool = call.tool_name().to_owned();
+    let opened = SystemTime::now();
+    ApprovalRequest {
+        id: Task::request_id(opened),
+        task: task.id.clone(),
+        subject: facts::subject(call, stated),
+        cwd: stated.runs_in.clone().unwrap_or_else(|| task.environment.cwd()),
+        digest: digest(task, &tool, &call.arguments, call.touches.as_ref().unwrap_or(stated)),
+        tool,
+        doubts: doubts.iter().map(|doubt| doubt.what.clone()).collect(),
+        scopes: doubts.iter().filter_map(|doubt| doubt.scope.as_ref()).map(|scope| scope.words.clone()).collect(),
+        opened,
+        expires: opened + task.approval.expires,
     }
-    for hook in &call.hooks.approval {
-        let _ = quietly(|| hook.asked(&request));
-    }
-    let (end, refusal) = ask(call, stated, &*asker, &request, &doubts, explain, &reason).await;
-    for hook in &call.hooks.approval {
-        let _ = quietly(|| hook.ended(&request, end));
-    }
-    if let Some(book) = task.book()
-        && let Err(why) = book.close(&request.id, end, &asker.who())
-    {
-        return Some(unwritten(&reason, &why));
-    }
-    if refusal.is_none() { remember(task, &doubts, end).err().map(|why| unwritten(&reason, &why)) } else { refusal }
 }
 
 fn unwritten(reason: &str, why: &str) -> String {
     format!("it {reason}, which needs approval, and the book of approvals cannot be written: {why}")
 }
 
+fn withdrawn(reason: &str) -> String {
+    format!("it {reason}, and the question was withdrawn")
+}
+
+// ------------------------------------------------------------------------------------------------- one request, one end
+
+/// A request that stands in the book and has not ended. One that is dropped, because its turn was or because something
+/// panicked, ends as cancelled.
+struct Open<'a> {
+    book: Option<&'a dyn ApprovalBook>,
+    hooks: &'a [std::sync::Arc<dyn ApprovalHook>],
+    request: &'a ApprovalRequest,
+    ended: bool,
+}
+
+impl<'a> Open<'a> {
+    /// Writes the request down, then tells those who watch.
+    fn new(call: &Call<'a>, request: &'a ApprovalRequest) -> Result<Self, String> {
+        let book = call.scope.task.approval.book.as_deref();
+        if let Some(book) = book {
+            guarded(|| book.open(request))?;
+        }
+        let open = Self { book, hooks: &call.hooks.approval, request, ended: false };
+        for hook in open.hooks {
+            quietly(|| hook.asked(request));
+        }
+        Ok(open)
+    }
+
+    /// Stores what was decided. `None` if that is a yes and everything about it is written down, else why it is none.
+    fn end(mut self, task: &Task, doubts: &[Doubt], end: RequestEnd, by: &str, reason: &str) -> Option<String> {
+        let mut trouble = None;
+        let mut end = end;
+        if end == RequestEnd::ApprovedAlways
+            && let Some(book) = self.book
+        {
+            let mut scopes = doubts.iter().filter_map(|doubt| doubt.scope.as_ref());
+            if let Err(why) = guarded(|| scopes.try_for_each(|scope| book.grant(scope))) {
+                // A yes that cannot be kept is none, and the book must not say that it was.
+                trouble = Some(unwritten(reason, &why));
+                end = RequestEnd::Cancelled;
+            }
+        }
+        if let Err(why) = self.close(end, by) {
+            trouble = trouble.or_else(|| Some(unwritten(reason, &why)));
+            end = RequestEnd::Cancelled;
+        }
+        self.tell(end);
+        if trouble.is_none() {
+            remember(task, doubts, end);
+        }
+        trouble
+    }
+
+    fn close(&mut self, end: RequestEnd, by: &str) -> Result<(), String> {
+        self.ended = true;
+        self.book.map_or(Ok(()), |book| guarded(|| book.close(&self.request.id, end, by)))
+    }
+
+    fn tell(&self, end: RequestEnd) {
+        for hook in self.hooks {
+            quietly(|| hook.ended(self.request, end));
+        }
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            // There is nobody left to hear that it could not be written; nothing ran.
+            let _ = self.close(RequestEnd::Cancelled, NOBODY);
+            self.tell(RequestEnd::Cancelled);
+        }
+    }
+}
+
+/// A book that panics is a book that cannot be written.
+fn guarded(write: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| Err("the book failed inside".into()))
+}
+
 /// Watchers may panic; the decision does not hear of it.
-fn quietly(watch: impl FnOnce()) -> Result<(), ()> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(watch)).map_err(|_| ())
+fn quietly(watch: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(watch));
 }
 
+/// A book that cannot say whether it covers something does not.
 fn is_covered(task: &Task, doubt: &Doubt) -> bool {
-    doubt.scope.as_ref().is_some_and(|scope| {
-        task.is_approved(&scope.key) || scope.lasting && task.book().is_some_and(|book| book.covers(&scope.key))
-    })
+    let in_book = |key: &str| {
+        let book = task.approval.book.as_deref();
+        book.is_some_and(|book| catch_unwind(AssertUnwindSafe(|| book.covers(key))).unwrap_or(false))
+    };
+    doubt.scope.as_ref().is_some_and(|scope| task.is_approved(&scope.key) || scope.lasting && in_book(&scope.key))
 }
 
-/// Remembers what was allowed for longer than once. What cannot be allowed for good is allowed for the session.
-fn remember(task: &Task, doubts: &[Doubt], end: RequestEnd) -> Result<(), String> {
+/// Remembers what was allowed for longer than once. What the book holds is not held here as well: it can be revoked there.
+fn remember(task: &Task, doubts: &[Doubt], end: RequestEnd) {
     for scope in doubts.iter().filter_map(|doubt| doubt.scope.as_ref()) {
         match end {
-            RequestEnd::ApprovedAlways if scope.lasting => match task.book() {
-                Some(book) => book.grant(scope)?,
-                None => task.approve(scope.key.clone()),
-            },
+            RequestEnd::ApprovedAlways if task.approval.book.is_some() => {}
             RequestEnd::ApprovedAlways | RequestEnd::ApprovedSession => task.approve(scope.key.clone()),
             _ => {}
         }
     }
-    Ok(())
 }
+
+// -------------------------------------------------------------------------------------------------------- the reviewer
 
 /// `Ok` if a model finds every doubt harmless; else what a person should know.
 async fn reviewed(call: &Call<'_>, request: &ApprovalRequest, doubts: &[Doubt]) -> Result<(), String> {
-    let Some(reviewer) = &call.scope.task.approval.reviewer else {
+    let approval = &call.scope.task.approval;
+    if doubts.iter().any(|doubt| doubt.by_person) {
+        return Err("a rule or a plugin wants a person to decide".into());
+    }
+    let Some(reviewer) = &approval.reviewer else {
         return Err("no reviewer is set up (auxiliary.approval), so it is asked".into());
     };
     let review = Review { tool: &request.tool, cwd: &request.cwd, subject: &request.subject, doubts };
-    let opinions = reviewer.review(&review, call.no_more).await;
+    let reviewing = AssertUnwindSafe(reviewer.review(&review, call.no_more)).catch_unwind();
+    let opinions = tokio::select! {
+        biased;
+        () = call.no_more.cancelled() => Err("the turn was stopped".to_owned()),
+        said = tokio::time::timeout(approval.expires, reviewing) => match said {
+            Ok(Ok(opinions)) => opinions,
+            Ok(Err(_)) => Err("it failed inside".to_owned()),
+            Err(_) => Err(format!("it said nothing for {} s", approval.expires.as_secs_f32())),
+        },
+    };
     let opinions = opinions.map_err(|why| format!("the reviewer could not decide: {why}"))?;
-    let mut against = 0;
-    let mut unclear = 0;
-    for doubt in doubts {
+    let opinion = |doubt: &Doubt| {
         let mut said = opinions.iter().filter(|(id, _)| *id == doubt.id).map(|(_, opinion)| *opinion);
+        // Two opinions about one doubt are none.
         match (said.next(), said.next()) {
-            (Some(Opinion::Approve), None) => {}
-            (Some(Opinion::Deny), None) => against += 1,
-            _ => unclear += 1,
+            (Some(opinion), None) => opinion,
+            _ => Opinion::Unclear,
         }
-    }
-    match (against, unclear) {
-        (0, 0) => Ok(()),
-        (0, _) => Err("the reviewer leaves it to you".into()),
-        _ => Err("the reviewer advises against it".into()),
+    };
+    let opinions: Vec<Opinion> = doubts.iter().map(opinion).collect();
+    if opinions.iter().all(|opinion| *opinion == Opinion::Approve) {
+        Ok(())
+    } else if opinions.contains(&Opinion::Deny) {
+        Err("the reviewer advises against it".into())
+    } else {
+        Err("the reviewer leaves it to you".into())
     }
 }
 
-/// Asks the person, and looks again at what was asked about once the answer is there.
-async fn ask(
-    call: &Call<'_>,
-    stated: &Touches,
-    asker: &dyn Asker,
-    request: &ApprovalRequest,
-    doubts: &[Doubt],
-    explain: Vec<String>,
-    reason: &str,
-) -> (RequestEnd, Option<String>) {
-    let task = call.scope.task;
-    let scopes: Vec<&str> =
-        doubts.iter().map(|doubt| doubt.scope.as_ref().map_or("", |scope| scope.words.as_str())).collect();
+// ---------------------------------------------------------------------------------------------------------- the person
+
+fn question(task: &Task, request: &ApprovalRequest, doubts: &[Doubt], explain: Vec<String>) -> Question {
     // One doubt that can only be allowed once makes the whole call one that is asked about every time.
-    let named = scopes.iter().all(|words| !words.is_empty());
+    let scopes: Option<Vec<_>> = doubts.iter().map(|doubt| doubt.scope.as_ref()).collect();
     let mut words: Vec<&str> = Vec::new();
-    for scope in scopes {
-        if !words.contains(&scope) {
-            words.push(scope);
+    for scope in scopes.iter().flatten() {
+        if !words.contains(&scope.words.as_str()) {
+            words.push(&scope.words);
         }
     }
-    let question = Question::Approval {
+    Question::Approval {
         id: request.id.clone(),
         tool: request.tool.clone(),
         cwd: request.cwd.clone(),
         subject: request.subject.clone(),
         explain,
-        scope: if named { words.join("; ") } else { "nothing more than this once".into() },
-        lasting: named && doubts.iter().all(|doubt| doubt.scope.as_ref().is_some_and(|scope| scope.lasting)),
+        scope: if scopes.is_some() { words.join("; ") } else { String::new() },
+        lasting: scopes.is_some_and(|scopes| scopes.iter().all(|scope| scope.lasting)),
         expires: task.approval.expires,
-    };
-    let answer = tokio::time::timeout(task.approval.expires, asker.ask(question, call.no_more)).await;
-    let end = match answer {
-        Ok(Answer::Approval(Approval::Once)) => RequestEnd::ApprovedOnce,
-        Ok(Answer::Approval(Approval::Session)) => RequestEnd::ApprovedSession,
-        Ok(Answer::Approval(Approval::Always)) => RequestEnd::ApprovedAlways,
-        Ok(Answer::Approval(Approval::Deny)) => {
-            return (RequestEnd::Denied, Some(format!("it {reason}, and the user said no. Do not try it another way")));
-        }
-        // No answer, and an answer to some other question, are no yes.
-        Ok(Answer::Text(_) | Answer::None) if call.no_more.is_cancelled() => {
-            return (RequestEnd::Cancelled, Some(format!("it {reason}, and the question was withdrawn")));
-        }
-        Ok(Answer::Text(_) | Answer::None) => {
-            return (RequestEnd::Expired, Some(format!("it {reason}, which needs approval, and nobody answered")));
-        }
-        Err(_) => {
-            let seconds = task.approval.expires.as_secs();
-            return (
-                RequestEnd::Expired,
-                Some(format!(
-                    "it {reason}, which needs approval, and nobody answered within {seconds} s; silence is no yes"
-                )),
-            );
-        }
-    };
-    // The answer may have taken a while, and is about what was shown.
-    let same = match &call.touches {
-        Some(shown) if *stated != Touches::nothing() => {
-            resolved(task, stated).await.is_ok_and(|(now, ..)| now == *shown)
-        }
-        _ => true,
-    };
-    let tool = &request.tool;
-    let touches = call.touches.as_ref().unwrap_or(stated);
-    if same && digest(task, tool, &call.arguments, touches) == request.digest {
-        (end, None)
-    } else {
-        (RequestEnd::Cancelled, Some("a path in it leads elsewhere than when it was asked about; try again".into()))
     }
 }
 
-impl Task {
-    fn book(&self) -> Option<&Arc<dyn ApprovalBook>> {
-        self.approval.book.as_ref()
+/// A yes for longer than the question offered is a yes for as long as it did.
+fn no_wider_than_offered(end: RequestEnd, doubts: &[Doubt]) -> RequestEnd {
+    let all = |holds: fn(&ApprovalScope) -> bool| doubts.iter().all(|doubt| doubt.scope.as_ref().is_some_and(holds));
+    match end {
+        RequestEnd::ApprovedAlways if all(|scope| scope.lasting) => end,
+        RequestEnd::ApprovedAlways | RequestEnd::ApprovedSession if all(|_| true) => RequestEnd::ApprovedSession,
+        RequestEnd::ApprovedAlways | RequestEnd::ApprovedSession => RequestEnd::ApprovedOnce,
+        _ => end,
     }
+}
+
+/// How a question went.
+struct Asked {
+    end: RequestEnd,
+    /// Why the call does not run.
+    refusal: Option<String>,
+    /// A person has decided.
+    answered: bool,
+}
+
+/// Asks the person, and looks again at what was asked about once the answer is there.
+async fn ask(call: &Call<'_>, asker: &dyn Asker, question: Question, reason: &str) -> Asked {
+    let task = call.scope.task;
+    let expires = task.approval.expires;
+    let unanswered = |end, refusal: String| Asked { end, refusal: Some(refusal), answered: false };
+    let asking = AssertUnwindSafe(asker.ask(question, call.no_more)).catch_unwind();
+    let answer = tokio::select! {
+        biased;
+        // A person who has left has not said no, and whoever asks may not notice that the turn is over.
+        () = call.no_more.cancelled() => return unanswered(RequestEnd::Cancelled, withdrawn(reason)),
+        answer = tokio::time::timeout(expires, asking) => answer,
+    };
+    let end = match answer {
+        Ok(Ok(Answer::Approval(Approval::Once))) => RequestEnd::ApprovedOnce,
+        Ok(Ok(Answer::Approval(Approval::Session))) => RequestEnd::ApprovedSession,
+        Ok(Ok(Answer::Approval(Approval::Always))) => RequestEnd::ApprovedAlways,
+        Ok(Ok(Answer::Approval(Approval::Deny))) => {
+            let refusal = format!("it {reason}, and the user said no. Do not try it another way");
+            return Asked { end: RequestEnd::Denied, refusal: Some(refusal), answered: true };
+        }
+        // No answer, and an answer to some other question, are no yes.
+        Ok(Ok(Answer::Text(_) | Answer::None)) => {
+            let (end, refusal) = if call.no_more.is_cancelled() {
+                (RequestEnd::Cancelled, withdrawn(reason))
+            } else {
+                (RequestEnd::Expired, format!("it {reason}, which needs approval, and nobody answered"))
+            };
+            return unanswered(end, refusal);
+        }
+        Ok(Err(_)) => {
+            let refusal = format!(
+                "it {reason}, which needs approval, and the question could not be asked: whoever asks failed inside"
+            );
+            return unanswered(RequestEnd::Expired, refusal);
+        }
+        Err(_) => {
+            let seconds = expires.as_secs_f32();
+            let refusal =
+                format!("it {reason}, which needs approval, and nobody answered within {seconds} s; silence is no yes");
+            return unanswered(RequestEnd::Expired, refusal);
+        }
+    };
+    // The answer may have taken a while, and is about what was shown.
+    let refusal = changed(call).await;
+    Asked { end: if refusal.is_some() { RequestEnd::Cancelled } else { end }, refusal, answered: true }
+}
+
+/// Why an answer does not count: something is not as it was when the question was asked.
+pub(in crate::dispatch) async fn changed(call: &Call<'_>) -> Option<String> {
+    let because = |what: &str| format!("{what} since it was asked about, so the answer does not count; try again");
+    let (task, entry) = (call.scope.task, call.entry?);
+    let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+    if let Some(shown) = &call.touches
+        && stated != Touches::nothing()
+        && !resolved(task, &stated).await.is_ok_and(|(now, ..)| now == *shown)
+    {
+        return Some(because("a path in it leads elsewhere"));
+    }
+    let touches = call.touches.as_ref().unwrap_or(&stated);
+    let now = digest(task, call.tool_name(), &call.arguments, touches);
+    (call.binding.as_ref() != Some(&now)).then(|| because("its directory or environment has changed"))
 }
