@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::arithmetic::{self, Outcome};
 use super::braces::{braces, has_braces};
 use super::state::{FileFact, Key, Slot, Value};
-use super::strings::{Length, drop_prefix, drop_suffix, first, letters, replace, slice, substring};
+use super::strings::{drop_prefix, drop_suffix, first, letters, replace, slice, substring};
 use super::{Feed, Machine};
 use crate::escapes;
 use crate::shell::syntax::{Operation, Parameter, Part, Word};
@@ -659,41 +659,41 @@ impl Machine<'_> {
             }
             Operation::Substring(offset, length) => {
                 let offset = self.arithmetic(offset);
-                let length = match length {
-                    Some(length) => Length::Of(self.arithmetic(length)),
-                    None => Length::Rest,
+                let length = length.as_ref().map(|length| self.arithmetic(length));
+                let (Some(offset), false) = (offset, length == Some(None)) else {
+                    return match held {
+                        Held::List(_) => Held::List(vec![HOLE.into()]),
+                        Held::Unset | Held::Instead(_) => Held::Unset,
+                        Held::Text(_) => Held::Text(HOLE.into()),
+                    };
                 };
+                let length = length.flatten();
                 let sparse = match self.variable(&parameter.name) {
                     Value::Array(elements) if parameter.index.is_some() => Some(elements),
                     _ => None,
                 };
-                match held {
+                match (held, sparse) {
                     // Elements are counted by their indices.
-                    Held::List(_) if let (Some(elements), Some(offset)) = (&sparse, offset) => {
+                    (Held::List(_), Some(elements)) => {
                         let last = elements.iter().filter_map(|(at, _)| at.parse::<i64>().ok()).max().unwrap_or(-1);
-                        let from = if offset < 0 { last + 1 + offset } else { offset };
-                        let most = match length {
-                            Length::Of(Some(length)) => usize::try_from(length).unwrap_or(0),
-                            Length::Of(None) => return Held::Text(HOLE.into()),
-                            Length::Rest => usize::MAX,
-                        };
+                        let from = if offset < 0 { last.saturating_add(1).saturating_add(offset) } else { offset };
+                        let most = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(0));
                         let later = |at: &str| at.parse::<i64>().is_ok_and(|at| at >= from);
                         let values = elements.iter().filter(|(at, _)| from >= 0 && later(at)).take(most);
                         Held::List(values.map(|(_, text)| text.clone()).collect())
                     }
-                    Held::List(mut values) => {
+                    (Held::List(mut values), None) => {
                         // The positional parameters begin with `$0`, if they are counted from there.
                         let positional = parameter.name == "@" || parameter.name == "*";
-                        if positional && offset.is_none_or(|offset| offset <= 0) {
+                        if positional && offset <= 0 {
                             let Held::Text(zero) = self.value("0", None) else { return Held::List(values) };
                             values.insert(0, zero);
-                            Held::List(slice(&values, offset, length, false))
-                        } else {
-                            Held::List(slice(&values, offset, length, positional))
                         }
+                        let offset = if positional && offset > 0 { offset - 1 } else { offset };
+                        Held::List(slice(&values, offset, length))
                     }
-                    Held::Unset | Held::Instead(_) => Held::Unset,
-                    Held::Text(text) => Held::Text(substring(&text, offset, length)),
+                    (Held::Unset | Held::Instead(_), _) => Held::Unset,
+                    (Held::Text(text), _) => Held::Text(substring(&text, offset, length)),
                 }
             }
         }

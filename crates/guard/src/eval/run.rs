@@ -73,6 +73,11 @@ impl Machine<'_> {
     fn close(&mut self, marks: &mut Vec<usize>) {
         while let Some(mark) = marks.pop() {
             let changed = self.state.take_back(mark);
+            // A variable that had no value is taken to have the new one: whoever writes `cd a && x=b` means it to.
+            let (new, changed) = changed.into_iter().partition(|(key, _)| {
+                matches!(key, Key::Variable(_)) && matches!(self.state.slot(key), Slot::Variable(None))
+            });
+            self.state.join(vec![new], false);
             self.state.join(vec![changed], true);
         }
     }

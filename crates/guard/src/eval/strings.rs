@@ -6,15 +6,6 @@ use crate::text::{self, HOLE, MATCH};
 /// The longest text that is matched against a pattern piece by piece.
 const LONGEST_MATCHED: usize = 4_096;
 
-/// How much of a text or list is wanted.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Length {
-    /// All that follows.
-    Rest,
-    /// So many; `None` is a number that nobody knows.
-    Of(Option<i64>),
-}
-
 pub(super) fn letters(text: &str, to: Letters, all: bool, pattern: &str) -> String {
     let mut changed = String::with_capacity(text.len());
     for (index, c) in text.chars().enumerate() {
@@ -126,29 +117,25 @@ pub(super) fn replace(text: &str, pattern: &str, with: &str, all: bool, anchor: 
     out
 }
 
-fn range(size: usize, offset: Option<i64>, length: Length) -> Option<std::ops::Range<usize>> {
-    let offset = offset?;
-    let count = |number: i64| usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
-    let begin = if offset < 0 {
-        match size.checked_sub(count(offset)) {
+/// The part of something that `:offset:length` means; without a length the rest of it. Nothing where bash would refuse.
+fn range(size: usize, offset: i64, length: Option<i64>) -> Option<std::ops::Range<usize>> {
+    let from_end = |back: i64| usize::try_from(back.unsigned_abs()).ok().and_then(|back| size.checked_sub(back));
+    let begin = match usize::try_from(offset) {
+        Ok(begin) => begin.min(size),
+        Err(_) => match from_end(offset) {
             Some(begin) => begin,
             None => return Some(0..0),
-        }
-    } else {
-        count(offset)
+        },
     };
-    let begin = begin.min(size);
-    let end = match length {
-        Length::Rest => size,
-        Length::Of(length) => {
-            let length = length?;
-            if length < 0 { size.checked_sub(count(length))? } else { begin.saturating_add(count(length)) }
-        }
+    let end = match length.map(|length| (length, usize::try_from(length))) {
+        None => size,
+        Some((_, Ok(length))) => begin.saturating_add(length),
+        Some((length, Err(_))) => from_end(length)?,
     };
     Some(begin..end.clamp(begin, size))
 }
 
-pub(super) fn substring(text: &str, offset: Option<i64>, length: Length) -> String {
+pub(super) fn substring(text: &str, offset: i64, length: Option<i64>) -> String {
     if !text::is_literal(text) {
         return HOLE.into();
     }
@@ -156,8 +143,6 @@ pub(super) fn substring(text: &str, offset: Option<i64>, length: Length) -> Stri
     range(chars.len(), offset, length).map_or_else(|| HOLE.into(), |range| chars[range].iter().collect())
 }
 
-pub(super) fn slice(values: &[String], offset: Option<i64>, length: Length, positional: bool) -> Vec<String> {
-    // `${@:1}` counts from one.
-    let offset = if positional { offset.map(|offset| if offset > 0 { offset - 1 } else { offset }) } else { offset };
+pub(super) fn slice(values: &[String], offset: i64, length: Option<i64>) -> Vec<String> {
     range(values.len(), offset, length).map_or_else(|| vec![HOLE.into()], |range| values[range].to_vec())
 }

@@ -1,5 +1,11 @@
 //! The bash of this machine, asked for the truth.
-#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "shared by test programs, each of which uses a part of it"
+)]
 
 use std::fs;
 use std::path::Path;

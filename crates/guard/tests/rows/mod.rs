@@ -1,5 +1,11 @@
 //! The judged commands: our own, one file a family in `tests/corpus/`, and those of `cases/approval.jsonl`.
-#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "shared by test programs, each of which uses a part of it"
+)]
 
 pub mod random;
 

@@ -1,4 +1,5 @@
 //! Numbers that look random and are the same every time.
+#![allow(unreachable_pub, reason = "shared by test programs")]
 
 /// A xorshift generator.
 #[derive(Debug)]
@@ -22,4 +23,10 @@ impl Random {
     pub fn of<'c, T: ?Sized>(&mut self, choices: &[&'c T]) -> &'c T {
         choices[self.below(choices.len())]
     }
+}
+
+/// The seed and how many texts to try: `SEED` and `COUNT` for whoever looks for more.
+pub fn from_environment(count: usize) -> (u64, usize) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    (number("SEED").unwrap_or(1), number("COUNT").and_then(|count: u64| usize::try_from(count).ok()).unwrap_or(count))
 }
