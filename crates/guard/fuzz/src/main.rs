@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release --manifest-path crates/guard/fuzz/Cargo.toml -- TARGET SECONDS [SEED]`, where TARGET is `judge`,
 //! `redact` or `places`. Texts are made from the judged commands and from those that took longest so far: cut, joined,
+//! `@FILE` instead of the seconds times one text. They are
 //! repeated, spiced with pieces that mean something. A panic ends the run with the input; what took longest is printed
 //! at the end, with everything below 10 kB that took more than 100 ms.
 
@@ -14,14 +15,128 @@ use hermes_guard::redact::Secrets;
 use hermes_guard::{Verdict, World, judge};
 
 const PIECES: &[&str] = &[
-    "$(", ")", "`", "'", "\"", "\\", "{", "}", "${", "$((", "))", "((", "[[", "]]", "<<E\n", "\nE\n", "<<<", "|", "||", "&&", "&",
-    ";", ";;", "\n", " ", "\t", "#", "~", "*", "?", "[", "]", "!", "=", "x=", "a[", "]=", "if ", "then ", "fi ", "for x in ", "do ",
-    "done ", "case x in ", "esac ", "f()", "eval ", "bash -c ", "rm -rf ", "/", "$x", "${x:-", "${x//", "${!x}", "${#x}", "$@", "printf %s ",
-    "| sh", "xargs ", "sudo ", "find . -exec ", "\\;", "+", "python3 -c ", "awk ", "sed s/", "é", "\u{F0000}", "\u{1F600}", "\0", "\r", "%s",
-    "{1..9}", "{a,b}", "1", "-", "--", ">", "2>&1", "<(", ">(", "$'", "\\x41", "@", ",", "..", "while :; do ", "x+=$x", "a=(", "((x=x+1))",
-    "-----BEGIN RSA PRIVATE KEY-----\n", "-----END RSA PRIVATE KEY-----\n", "AKIAIOSFODNN7", "ghp_", "sk-", "password=", "Bearer ", "token: ",
-    "api_key=\"", "0123456789abcdef", "http://", "https://user:pw@", "127.0.0.1", "0x7f.1", "[::1]", "localhost", ":80", "%2e", "?key=", "//",
-    "import os;", "os.system(", "SELECT 1;", "DROP TABLE ", "; ", "=~", "${x^^}", "${x:1:2}", "IFS=", "read x <<<", "source ", "trap ",
+    "$(",
+    ")",
+    "`",
+    "'",
+    "\"",
+    "\\",
+    "{",
+    "}",
+    "${",
+    "$((",
+    "))",
+    "((",
+    "[[",
+    "]]",
+    "<<E\n",
+    "\nE\n",
+    "<<<",
+    "|",
+    "||",
+    "&&",
+    "&",
+    ";",
+    ";;",
+    "\n",
+    " ",
+    "\t",
+    "#",
+    "~",
+    "*",
+    "?",
+    "[",
+    "]",
+    "!",
+    "=",
+    "x=",
+    "a[",
+    "]=",
+    "if ",
+    "then ",
+    "fi ",
+    "for x in ",
+    "do ",
+    "done ",
+    "case x in ",
+    "esac ",
+    "f()",
+    "eval ",
+    "bash -c ",
+    "rm -rf ",
+    "/",
+    "$x",
+    "${x:-",
+    "${x//",
+    "${!x}",
+    "${#x}",
+    "$@",
+    "printf %s ",
+    "| sh",
+    "xargs ",
+    "sudo ",
+    "find . -exec ",
+    "\\;",
+    "+",
+    "python3 -c ",
+    "awk ",
+    "sed s/",
+    "é",
+    "\u{F0000}",
+    "\u{1F600}",
+    "\0",
+    "\r",
+    "%s",
+    "{1..9}",
+    "{a,b}",
+    "1",
+    "-",
+    "--",
+    ">",
+    "2>&1",
+    "<(",
+    ">(",
+    "$'",
+    "\\x41",
+    "@",
+    ",",
+    "..",
+    "while :; do ",
+    "x+=$x",
+    "a=(",
+    "((x=x+1))",
+    "-----BEGIN RSA PRIVATE KEY-----\n",
+    "-----END RSA PRIVATE KEY-----\n",
+    "AKIAIOSFODNN7",
+    "ghp_",
+    "sk-",
+    "password=",
+    "Bearer ",
+    "token: ",
+    "api_key=\"",
+    "0123456789abcdef",
+    "http://",
+    "https://user:pw@",
+    "127.0.0.1",
+    "0x7f.1",
+    "[::1]",
+    "localhost",
+    ":80",
+    "%2e",
+    "?key=",
+    "//",
+    "import os;",
+    "os.system(",
+    "SELECT 1;",
+    "DROP TABLE ",
+    "; ",
+    "=~",
+    "${x^^}",
+    "${x:1:2}",
+    "IFS=",
+    "read x <<<",
+    "source ",
+    "trap ",
 ];
 
 struct Random(u64);
@@ -74,11 +189,14 @@ impl Random {
 
 fn seeds() -> Vec<String> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(tests).expect("the corpus").map(|entry| entry.expect("a file").path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(tests).expect("the corpus").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
     let rows = files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
     let rows = rows.map(|path| std::fs::read_to_string(path).expect("a text"));
-    let command = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("a row")["cmd"].as_str().expect("a text").to_owned();
+    let command = |line: &str| {
+        serde_json::from_str::<serde_json::Value>(line).expect("a row")["cmd"].as_str().expect("a text").to_owned()
+    };
     rows.flat_map(|text| text.lines().map(command).collect::<Vec<_>>()).collect()
 }
 
@@ -130,6 +248,19 @@ fn main() -> ExitCode {
         eprintln!("usage: fuzz judge|redact|places SECONDS [SEED]");
         return ExitCode::from(2);
     };
+    if let Some(file) = seconds.strip_prefix('@') {
+        let text = std::fs::read_to_string(file).expect("a text");
+        for _ in 0..3 {
+            let start = Instant::now();
+            match target.as_str() {
+                "judge" => drop(judge(&text, &World::new("/home/u", "/home/u/project"))),
+                "redact" => drop(Secrets::new().clean(&text)),
+                _ => placed(&text),
+            }
+            println!("{:?}", start.elapsed());
+        }
+        return ExitCode::SUCCESS;
+    }
     let limit = Duration::from_secs(seconds.parse().expect("seconds"));
     let mut random = Random(rest.first().map_or(1, |seed| seed.parse().expect("a seed")) | 0x9E37_79B9_0000_0000);
     let mut seeds = seeds();
@@ -184,7 +315,11 @@ fn main() -> ExitCode {
         println!("slow {time:?} {} bytes {}", text.len(), serde_json::json!(text));
     }
     if let Some((time, text)) = slow.first() {
-        println!("slowest {time:?} {} bytes {}", text.len(), serde_json::json!(text.chars().take(300).collect::<String>()));
+        println!(
+            "slowest {time:?} {} bytes {}",
+            text.len(),
+            serde_json::json!(text.chars().take(300).collect::<String>())
+        );
     }
     if crashes > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

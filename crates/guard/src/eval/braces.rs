@@ -1,7 +1,7 @@
 //! Brace expansion: one word becomes several, before anything else happens to it.
 
 use crate::shell::syntax::{Part, Word};
-use crate::text::{HOLE, PLAIN};
+use crate::text::{HOLE, HOLES, PLAIN};
 
 /// How many words one brace expression may become.
 const MOST_BRACES: usize = 64;
@@ -29,7 +29,9 @@ pub(super) fn braces(word: &Word) -> Vec<Word> {
         }
     }
     if tokens.len() > LONGEST {
-        return vec![word.clone()];
+        // What so many braces become, nobody counts.
+        let chooses = |part: &Part| matches!(part, Part::Bare(text) if text.contains(',') || text.contains(".."));
+        return if word.parts.iter().any(chooses) { vec![Word::quoted(HOLES)] } else { vec![word.clone()] };
     }
     let mut words = Vec::new();
     let mut budget = MOST_BRACES;
@@ -52,7 +54,9 @@ fn collect(tokens: &[Token<'_>]) -> Word {
 fn spread<'w>(tokens: &[Token<'w>], budget: &mut usize, depth: usize) -> Vec<Vec<Token<'w>>> {
     let is = |at: usize, wanted: char| matches!(tokens.get(at), Some(Token::Character(c)) if *c == wanted);
     if depth > 16 {
-        return vec![tokens.to_vec()];
+        // Whatever is left of so many braces stands for anything.
+        let open = (0..tokens.len()).any(|at| is(at, '{'));
+        return vec![if open { vec![Token::Character(HOLE)] } else { tokens.to_vec() }];
     }
     for open in 0..tokens.len() {
         if !is(open, '{') {
