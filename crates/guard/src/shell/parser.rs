@@ -334,6 +334,9 @@ impl<'s> Parser<'s> {
             },
             Some(b'(') => Some(self.subshell()?),
             Some(b'i' | b']') if self.reserved("in") || self.reserved("]]") => return Err(self.wrong("unexpected")),
+            Some(b't' | b'e' | b'f' | b'd' | b'}') if ENDS.iter().any(|word| self.reserved(word)) => {
+                return Err(self.wrong("unexpected"));
+            }
             Some(b'{' | b'i' | b'w' | b'u' | b'f' | b's' | b'c' | b'[') => self.keyword()?,
             _ => None,
         };
