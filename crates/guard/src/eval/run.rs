@@ -304,6 +304,7 @@ impl Machine<'_> {
             class: TargetClass::Thing,
             why: "starts processes without end, until the machine stops answering".into(),
             words: String::new(),
+            directory: String::new(),
         });
     }
 
@@ -670,9 +671,9 @@ impl Machine<'_> {
 
     /// What is fed through a path such as `/dev/fd/3`.
     pub(crate) fn descriptor(&mut self, path: &str) -> Option<String> {
-        let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?;
+        let own = ["/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"];
+        let number = own.iter().find_map(|directory| path.strip_prefix(directory))?;
         let feed = self.descriptors.get(&number.parse().ok()?)?;
-
         feed.borrow_mut().rest()
     }
 
