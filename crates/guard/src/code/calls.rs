@@ -314,7 +314,7 @@ impl Scanner<'_, '_, '_, '_> {
                 return Value::Text(input.unwrap_or_else(|| HOLE.into()));
             }
             Action::Module => {
-                let module = first.trim_start_matches("node:").replace("::", ".");
+                let module = first.trim_start_matches("node:").replace("::", ".").replace('/', ".");
                 return Value::Path(module);
             }
             Action::Sql => {

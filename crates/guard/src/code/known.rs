@@ -311,6 +311,8 @@ pub(super) const CALLS: &[(&str, Action)] = {
         ("rmSync", DeleteMaybe),
         ("fs.rm", DeleteMaybe),
         ("promises.rm", DeleteMaybe),
+        ("promises.rmdir", DeleteMaybe),
+        ("promises.unlink", Delete),
         ("rmdirSync", DeleteMaybe),
         ("fs.rmdir", DeleteMaybe),
         ("removeSync", DeleteTree),

@@ -65,23 +65,7 @@ impl<'m, 'w> Call<'m, 'w> {
 
     /// The whole command as a person reads it.
     pub(crate) fn shown(&self) -> String {
-        let mut shown = String::new();
-        for word in &self.words {
-            if !shown.is_empty() {
-                shown.push(' ');
-            }
-            // A living glob is written as it was, without quotes that would kill it.
-            if text::has_glob(word) {
-                shown.push_str(&text::shown(word));
-            } else {
-                shown.push_str(&text::shown(&super::run::quoted(word)));
-            }
-            if shown.len() > 300 {
-                shown.push('…');
-                break;
-            }
-        }
-        shown
+        shown(&self.words)
     }
 
     // ------------------------------------------------------------------------------------------------------ findings
@@ -412,4 +396,25 @@ pub(crate) fn blurred(text: &str) -> String {
         out.push(HOLE);
     }
     out
+}
+
+/// A command as a person reads it, cut off where it gets long.
+pub(crate) fn shown(words: &[String]) -> String {
+    let mut shown = String::new();
+    for word in words {
+        if !shown.is_empty() {
+            shown.push(' ');
+        }
+        // A living glob is written as it was, without quotes that would kill it.
+        if text::has_glob(word) {
+            shown.push_str(&text::shown(word));
+        } else {
+            shown.push_str(&text::shown(&super::run::quoted(word)));
+        }
+        if shown.len() > 300 {
+            shown.push('…');
+            break;
+        }
+    }
+    shown
 }

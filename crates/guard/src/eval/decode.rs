@@ -392,11 +392,13 @@ fn grep(arguments: &[String], input: &str) -> Option<String> {
     let pattern = options.value("e regexp").map(str::to_owned).or_else(|| options.operands.first().cloned())?;
     let pattern = text::unglob(&pattern);
     if text::is_unknown(input) {
-        // A search for one certain word does not show everything there is.
+        // A search for one certain word, perhaps as the name in `name=value`, does not show everything there is.
+        let word = pattern.trim_start_matches('^');
+        let word = word.strip_suffix('=').unwrap_or(word);
         let certain = input.contains(text::SECRET)
-            && !super::call::is_secret_name(&pattern)
-            && pattern.len() > 2
-            && !pattern.contains(['.', '*', '|', '[', '^', '=', '$'])
+            && !super::call::is_secret_name(word)
+            && word.len() > 2
+            && !word.contains(['.', '*', '|', '[', '^', '=', '$'])
             && !options.has("v invert-match");
         return Some(if certain { text::PLAIN.into() } else { input.to_owned() });
     }

@@ -547,6 +547,9 @@ impl Machine<'_> {
         if call.machine.commands.is_some() {
             let shown = call.shown();
             call.machine.note_command(shown);
+            // A rule about `git push` is also about `/usr/bin/git -C . push`.
+            let plain = super::call::shown(&programs::verb_first(&call.name, call.arguments()));
+            call.machine.note_command(plain);
         }
         programs::run(&mut call);
         self.calls -= 1;

@@ -316,7 +316,8 @@ fn security(call: &mut Call<'_, '_>, words: &[String]) {
     let verb = words.iter().find(|word| !word.starts_with('-')).map(String::as_str).unwrap_or_default();
     match verb {
         "find-generic-password" | "find-internet-password"
-            if words.iter().any(|word| matches!(word.as_str(), "-w" | "-g" | "-gw" | "-wg")) =>
+            // Letters of other options take a value: behind one of them there is no flag.
+            if words.iter().filter_map(|word| word.strip_prefix('-')).any(|flags| flags.starts_with(['w', 'g'])) =>
         {
             call.asks(Effect::SecretRead, "the keychain", "shows a password");
         }

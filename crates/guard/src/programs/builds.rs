@@ -221,7 +221,8 @@ fn makefile(call: &mut Call<'_, '_>, source: &str) {
 
 // --------------------------------------------------------------------------------------------------------------- cargo
 
-const CARGO: Grammar = leading("CZ", "config= color= manifest-path= explain= quiet verbose offline locked frozen list");
+pub(super) const CARGO: Grammar =
+    leading("CZ", "config= color= manifest-path= explain= quiet verbose offline locked frozen list");
 
 const CARGO_VERB: Grammar = gnu(
     "pFjZCas",

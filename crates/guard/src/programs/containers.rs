@@ -19,7 +19,7 @@ pub(super) const PROGRAMS: &[Program] = &[
 const CHANGES: Effect = Effect::CloudResource;
 const STOPS: &str = "stops or removes containers, or what they keep";
 
-const GLOBAL: Grammar = leading(
+pub(super) const GLOBAL: Grammar = leading(
     "HcDln",
     "host= config= context= connection= log-level= tlscacert= tlscert= tlskey= tls tlsverify debug url= identity= root= \
      runroot= storage-driver= storage-opt= namespace= address= data-root= cni-path= remote version help",

@@ -26,7 +26,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-const GLOBAL: Grammar = leading(
+pub(super) const GLOBAL: Grammar = leading(
     "Cc",
     "git-dir= work-tree= namespace= super-prefix= config-env= attr-source= exec-path=? list-cmds= paginate no-pager bare \
      html-path man-path info-path version help",

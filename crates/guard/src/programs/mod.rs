@@ -212,6 +212,21 @@ fn versioned(name: &str) -> Option<&str> {
     (bare.len() < name.len() && !bare.is_empty()).then_some(bare)
 }
 
+/// The program without its directory, then what follows the options before its verb.
+pub(crate) fn verb_first(name: &str, arguments: &[String]) -> Vec<String> {
+    const OTHERS: options::Grammar =
+        options::leading("n", "namespace= context= kubeconfig= cluster= user= server= token= kube-context=");
+    let grammar = match name {
+        "git" => Some(&git::GLOBAL),
+        "docker" | "podman" | "nerdctl" => Some(&containers::GLOBAL),
+        "cargo" => Some(&builds::CARGO),
+        "kubectl" | "oc" | "helm" | "terraform" | "tofu" => Some(&OTHERS),
+        _ => None,
+    };
+    let rest = grammar.map_or_else(|| arguments.to_vec(), |grammar| grammar.read(arguments).operands);
+    std::iter::once(name.to_owned()).chain(rest).collect()
+}
+
 /// Runs the model of the program that `call` names.
 pub(crate) fn run(call: &mut Call<'_, '_>) {
     let Some(program) = call.words.first().cloned() else { return };

@@ -2,7 +2,7 @@
 
 use super::options::{Grammar, Options, gnu, leading};
 use super::registries::{self, ADDRESS, PUBLISHES, SYSTEM, bare_name};
-use super::{Program, builds, interpreters, prints};
+use super::{Program, builds, interpreters, prints, shells};
 use crate::eval::Call;
 use crate::finding::Effect;
 use crate::text::HOLE;
@@ -283,7 +283,7 @@ fn yarn(call: &mut Call<'_, '_>) {
         }
         "tag" | "owner" | "team" if !matches!(first, "" | "list" | "ls") => publishes(call, &options, rest),
         "dlx" | "create" => fetch_and_run(call, after(&arguments, verb)),
-        "exec" => call.run(after(&arguments, "exec").to_vec()),
+        "exec" => call.shell(&shells::joined(after(&arguments, "exec"))),
         "run" => script_or_binary(call, after(&arguments, "run")),
         "workspace" => {
             let inner = after(&arguments, "workspace").get(1..).unwrap_or_default();

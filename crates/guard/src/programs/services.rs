@@ -320,38 +320,20 @@ fn sc(call: &mut Call<'_, '_>) {
 fn hermes(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu(
         "pcmsrtqP",
-        "profile= config= model= provider= session= resume= toolsets= query= home= log-level= help version",
+        "profile= config= model= provider= session= resume= toolsets= query= home= log-level= approve= disable= cwd= max-turns= help version",
     ));
     if options.asks_only() || options.has("h V") {
         return;
     }
     let list = "gateway/stop gateway/restart gateway/run gateway/install gateway/uninstall gateway/kill update \
-        uninstall upgrade self-update stop restart kill daemon/stop daemon/restart";
+        uninstall approvals/allow approvals/revoke config/set config/unset config/edit tools/enable tools/disable \
+        tools/call upgrade self-update stop restart kill daemon/stop daemon/restart";
+    let unasked = options.value("approve").is_some_and(|mode| mode != "ask" && mode != "none");
     match asked(&options, list) {
+        _ if unasked => call.asks(Effect::Service, "hermes", "runs the agent's tools without asking anybody"),
         Asked::Yes => call.asks(Effect::Service, "hermes", "stops, restarts or changes the agent itself"),
         Asked::Unknown => call.cannot_tell("tells the agent something that cannot be told"),
         Asked::No => {}
-    }
-}
-
-/// `brew services verb name`; the rest of `brew` is about packages.
-#[allow(dead_code, reason = "called by the model of brew")]
-pub(super) fn brew_services(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("", "file= all json debug verbose quiet"));
-    if options.asks_only() {
-        return;
-    }
-    if asked(&options, "services/stop services/restart services/kill services/cleanup") != Asked::No {
-        call.asks(Effect::Service, &options.operands[1..].join(" "), "stops or restarts services");
-    }
-}
-
-/// `snap verb name` for what is about services.
-#[allow(dead_code, reason = "called by the model of snap")]
-pub(super) fn snap_services(call: &mut Call<'_, '_>) {
-    let options = call.options(&gnu("", ""));
-    if asked(&options, "stop restart disable enable") != Asked::No {
-        call.asks(Effect::Service, &options.operands[1..].join(" "), "stops, restarts or changes services");
     }
 }
 
@@ -387,6 +369,10 @@ mod tests {
             ("sc.exe stop Spooler", "sc.exe query Spooler"),
             ("hermes -p work gateway stop", "hermes -p work gateway status"),
             ("hermes update", "hermes update --help"),
+            ("hermes approvals allow 'rm -rf build'", "hermes approvals check 'rm -rf build'"),
+            ("hermes config set approvals.mode off", "hermes config get approvals.mode"),
+            ("hermes tools call terminal '{}' --approve all", "hermes tools show terminal"),
+            ("hermes run x --approve=all", "hermes toolsets list"),
             ("virsh destroy vm1", "virsh list --all"),
         ] {
             assert_eq!(verdict(asks), Dangerous, "{asks}");

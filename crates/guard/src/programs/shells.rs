@@ -7,7 +7,13 @@ use crate::finding::Effect;
 use crate::text;
 
 pub(super) const PROGRAMS: &[Program] = &[
-    runs(&["bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "rbash", "yash", "fish", "csh", "tcsh", "oksh"], shell),
+    runs(
+        &[
+            "bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "rbash", "yash", "fish", "csh", "tcsh", "oksh", "xonsh",
+            "nu", "elvish",
+        ],
+        shell,
+    ),
     runs(&["su"], su),
     runs(&["sg", "newgrp"], switch_group),
 ];
@@ -106,7 +112,8 @@ fn su(call: &mut Call<'_, '_>) {
     }
     let commands: Vec<String> = options.values("c C command session-command").map(str::to_owned).collect();
     if commands.is_empty() {
-        return call.asks(Effect::Privilege, "another user", "opens a shell as another user");
+        call.asks(Effect::Privilege, "another user", "opens a shell as another user");
+        return call.run(vec!["bash".to_owned()]);
     }
     for command in commands {
         call.shell(&command);

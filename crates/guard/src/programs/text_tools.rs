@@ -551,12 +551,14 @@ fn seq(call: &mut Call<'_, '_>) {
         _ => None,
     };
     match range {
-        Some((first, last)) if last - first < 16 => {
+        Some((first, last)) if last.saturating_sub(first) < 16 => {
             for number in first..=last {
                 call.print(&format!("{number}\n"));
             }
         }
-        _ => call.print(&format!("{PLAIN}\n")),
+        // Where it begins and ends may be a number that means something.
+        Some((first, last)) => call.print(&format!("{first}\n{PLAIN}\n{last}\n")),
+        None => call.print(&format!("{PLAIN}\n")),
     }
 }
 

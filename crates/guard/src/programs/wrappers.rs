@@ -46,6 +46,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             "setsid",
             "time",
             "catchsegv",
+            "chronic",
         ],
         simple,
     ),
@@ -141,7 +142,9 @@ fn sudo(call: &mut Call<'_, '_>) {
     }
     if options.has("s shell i login") {
         if words.is_empty() {
-            return call.asks(Effect::Privilege, "root", "opens a shell with all rights");
+            call.asks(Effect::Privilege, "root", "opens a shell with all rights");
+            // It reads what it is fed.
+            return call.run(vec!["bash".to_owned()]);
         }
         return call.shell(&shells::joined(&words));
     }
@@ -178,24 +181,43 @@ const ENV: Grammar = leading(
     "unset= chdir= split-string= ignore-environment null debug block-signal=? default-signal=? help version",
 );
 
+/// `env -S 'a b' c` is `env a b c`: what `-S` brings may be options of `env`, and nothing behind it is. `None` without `-S`.
+fn split_string(arguments: &[String]) -> Option<Vec<String>> {
+    let mut at = 0;
+    while let Some(word) = arguments.get(at).filter(|word| word.starts_with('-') && *word != "--") {
+        let attached = word.strip_prefix("--split-string=").or_else(|| {
+            let flags = word.strip_prefix('-')?;
+            let before = flags.find('S')?;
+            flags[..before].chars().all(|c| matches!(c, 'i' | '0' | 'v')).then(|| &flags[before + 1..])
+        });
+        let (line, rest) = match attached {
+            Some(line) if !line.is_empty() => (line, at + 1),
+            Some(_) => (arguments.get(at + 1)?.as_str(), at + 2),
+            None if word == "--split-string" => (arguments.get(at + 1)?.as_str(), at + 2),
+            None => {
+                at += if matches!(word.as_str(), "-u" | "-C" | "--unset" | "--chdir") { 2 } else { 1 };
+                continue;
+            }
+        };
+        let mut words = vec!["env".to_owned()];
+        words.extend_from_slice(&arguments[..at]);
+        words.extend(crate::shell::split(line));
+        words.extend_from_slice(arguments.get(rest..).unwrap_or_default());
+        return Some(words);
+    }
+    None
+}
+
 /// `env [options] [NAME=value…] [program …]`
 fn env(call: &mut Call<'_, '_>) {
+    if let Some(words) = split_string(call.arguments()) {
+        return call.run(words);
+    }
     let options = ENV.read(call.arguments());
     if options.asks_only() {
         return;
     }
     let mut words = options.operands.clone();
-    if let Some(line) = options.value("S split-string") {
-        let mut split: Vec<String> = crate::shell::split(line);
-        split.append(&mut words);
-        words = split;
-        // What `-S` brings may itself be options of `env`.
-        if words.first().is_some_and(|word| word.starts_with('-')) {
-            let mut again = vec!["env".to_owned()];
-            again.append(&mut words);
-            return call.run(again);
-        }
-    }
     let assignments = words.iter().take_while(|word| word.contains('=')).count();
     let mut environment = call.environment.to_vec();
     for word in words.drain(..assignments) {
