@@ -62,7 +62,7 @@ fn check_says_what_would_happen_in_words_and_by_its_exit_code() {
     for (command, code, says) in [
         ("ls -la && git status", 0, "safe: it runs without a question"),
         ("rm -rf build", 3, "dangerous: it runs after a yes"),
-        ("cd / && rm -rf *", 4, "never: it does not run (whoever says yes, in any mode)"),
+        ("cd / && rm -rf *", 4, "never: it does not run (no approval and no mode changes that)"),
     ] {
         let ran = check(&hermes, command);
         assert_eq!((ran.code, ran.err.as_str()), (code, ""), "{command}: {ran:?}");

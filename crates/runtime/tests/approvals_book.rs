@@ -432,6 +432,41 @@ async fn a_yes_is_for_the_place_that_a_link_led_to() {
     assert!(shell.calls().is_empty());
 }
 
+/// Says of every call what was last put here, as a judge does that finds a link or a script changed.
+struct Moody(Arc<Mutex<Verdict>>);
+
+impl Judge for Moody {
+    fn judge(&self, _: &JudgeRequest<'_>) -> Verdict {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[tokio::test]
+async fn a_yes_is_for_what_the_judge_said_when_it_was_asked_for() {
+    let would = |what: &str| Verdict::Ask(Concern::new(what, None, None));
+    let (allowed, forbidden) = (Verdict::Allow, Verdict::Refuse("it formats the disk".into()));
+    for (then, refusal) in [
+        (would("deletes /srv/b"), Some("it would do something else since it was asked about")),
+        (forbidden, Some("it formats the disk")),
+        (would("deletes /srv/a"), None),
+        (allowed, None),
+    ] {
+        let (shell, book, mood) = (shell(), Book::new(), Arc::new(Mutex::new(would("deletes /srv/a"))));
+        let (moody, later) = (Moody(Arc::clone(&mood)), move || *mood.lock().unwrap() = then.clone());
+        let mut setting = Setting::new([&shell]).judged_by(moody).asking(&meddler(later));
+        setting.task.approval.book = Some(Arc::clone(&book) as _);
+        let report = run(&setting, "rm a").await;
+        match refusal {
+            Some(why) => {
+                assert_refused(&report, why);
+                assert_eq!(book.only_end(), RequestEnd::Cancelled);
+                assert!(shell.calls().is_empty());
+            }
+            None => assert_eq!(report.status, Status::Ok, "{}", report.text),
+        }
+    }
+}
+
 /// Makes a snapshot, during which something happens.
 struct Slow<F>(F);
 

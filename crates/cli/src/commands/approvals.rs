@@ -72,7 +72,7 @@ fn check(world: &World, command: &str, cwd: Option<&Path>, as_json: bool) -> Res
     let heard = approvals::guard(world, &config)?.judge_command("terminal", command, &place);
     let mode_off = config.text("approvals.mode").as_deref() == Some("off");
     let (decision, why) = if heard.hardline.is_some() {
-        (Decision::Refused, "whoever says yes, in any mode".to_owned())
+        (Decision::Refused, "no approval and no mode changes that".to_owned())
     } else if let Some(why) = &heard.denied {
         (Decision::Refused, format!("a rule forbids it: {why}"))
     } else if heard.open.is_empty() && heard.asked.is_empty() {
@@ -85,14 +85,16 @@ fn check(world: &World, command: &str, cwd: Option<&Path>, as_json: bool) -> Res
     } else {
         (Decision::Asks, String::new())
     };
+    let code = if decision == Decision::Refused { Exit::Never } else { exit(judgement.verdict) };
     if as_json {
         let mut answer = in_json(command, &judgement);
         answer["decision"] = json!(decision);
         answer["decided_by"] = json!(why);
         out::pretty(&answer)?;
-        return Ok(exit(judgement.verdict));
+        return Ok(code);
     }
     let verdict = match judgement.verdict {
+        Verdict::Safe | Verdict::Dangerous if decision == Decision::Refused => "refused",
         Verdict::Safe => "safe",
         Verdict::Dangerous => "dangerous",
         Verdict::Hardline => "never",
@@ -109,7 +111,7 @@ fn check(world: &World, command: &str, cwd: Option<&Path>, as_json: bool) -> Res
         text += &shown(finding, &place, approved);
     }
     out::line(&text)?;
-    Ok(exit(judgement.verdict))
+    Ok(code)
 }
 
 /// A finding, for a person.

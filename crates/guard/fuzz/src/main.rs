@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --manifest-path crates/guard/fuzz/Cargo.toml -- TARGET SECONDS [SEED]`, where TARGET is `judge`,
 //! `redact` or `places`. Texts are made from the judged commands and from those that took longest so far: cut, joined,
-//! `@FILE` instead of the seconds times one text. They are
+//! `@FILE` instead of the seconds times one text, for `stream` character by character. They are
 //! repeated, spiced with pieces that mean something. A panic ends the run with the input; what took longest is printed
 //! at the end, with everything below 10 kB that took more than 100 ms.
 
@@ -255,6 +255,11 @@ fn main() -> ExitCode {
             match target.as_str() {
                 "judge" => drop(judge(&text, &World::new("/home/u", "/home/u/project"))),
                 "redact" => drop(Secrets::new().clean(&text)),
+                "stream" => {
+                    let mut stream = Secrets::new().stream();
+                    text.chars().for_each(|c| drop(stream.push(c.encode_utf8(&mut [0; 4]))));
+                    drop(stream.finish());
+                }
                 _ => placed(&text),
             }
             println!("{:?}", start.elapsed());

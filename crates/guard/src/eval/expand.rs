@@ -780,9 +780,9 @@ fn is_list(parameter: &Parameter, sign: &str) -> bool {
     parameter.name == sign || parameter.index.as_ref().is_some_and(|index| index.bare() == Some(sign))
 }
 
-/// Whether a word is more than bare text.
+/// Whether a word is more than bare text that can be divided.
 fn has_parts(word: &Word) -> bool {
-    word.parts.iter().any(|part| !matches!(part, Part::Bare(_)))
+    word.parts.iter().any(|part| !matches!(part, Part::Bare(text) if !text.starts_with('~')))
 }
 
 /// Puts an element in its place: numbers in their order, names behind them.

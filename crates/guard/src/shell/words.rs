@@ -402,7 +402,15 @@ impl Parser<'_> {
                     _ => None,
                 };
                 self.at += usize::from(anchor.is_some());
-                let pattern = self.before(b"/}", false)?;
+                // A pattern may begin with the very slash that would end it: `${path////_}`.
+                let slash = all && self.eat("/");
+                let mut pattern = self.before(b"/}", false)?;
+                if slash {
+                    match pattern.parts.first_mut() {
+                        Some(Part::Bare(text)) => text.insert(0, '/'),
+                        _ => pattern.parts.insert(0, Part::Bare("/".into())),
+                    }
+                }
                 let with = if self.eat("/") { self.before(b"}", false)? } else { Word::default() };
                 Operation::Replace { pattern, with, all, anchor }
             }
