@@ -238,6 +238,10 @@ pub struct Finding {
     pub why: String,
     /// The words that cause it, as far as they are known.
     pub words: String,
+    /// Where they run, for a target that is no path: the same words elsewhere are about something else. Empty if the
+    /// target is a path, or if nobody can tell.
+    #[serde(skip)]
+    pub directory: String,
 }
 
 impl Finding {

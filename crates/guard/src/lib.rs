@@ -6,10 +6,10 @@
 //! somebody smuggled into it ([`injection`]). The crate refuses to run anything and to ask anybody.
 //!
 //! The one tricky idea: what nobody can know stays visible. A half-known text carries its holes as characters of a private
-//! plane through every expansion, filter and model ([`text`]), and a hole that reaches a place where it would run is
+//! plane through every expansion, filter and model (`text`), and a hole that reaches a place where it would run is
 //! dangerous. Unknown is never safe, and known is never guessed.
 //!
-//! Start reading at [`eval`], then [`programs`]; `docs/decisions/shell-grammar.md` says why the grammar is ours.
+//! Start reading at `eval`, then `programs`; `docs/decisions/shell-grammar.md` says why the grammar is ours.
 //!
 //! It is no wall: it reads what a command says, not what the programs do inside. See `SECURITY.md`.
 #![allow(clippy::match_same_arms, reason = "what programs do is written as tables; a row stays with its kin")]

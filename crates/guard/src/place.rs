@@ -85,8 +85,13 @@ fn join(path: &mut String, written: &str, link: &dyn Fn(&str) -> Option<String>,
         if components.peek().is_none() && !follow_last {
             return;
         }
-        if let Some(target) = link(path)
+        if path == "/proc/self/fd" || path == "/proc/thread-self/fd" {
+            path.replace_range(.., "/dev/fd");
+            continue;
+        }
+        if !is_per_process(path)
             && *left > 0
+            && let Some(target) = link(path)
         {
             *left -= 1;
             if target.starts_with('/') {
@@ -98,6 +103,23 @@ fn join(path: &mut String, written: &str, link: &dyn Fn(&str) -> Option<String>,
             join(path, &target, link, true, left);
         }
     }
+}
+
+/// What means something else to each process: where it leads here says nothing about the command.
+fn is_per_process(path: &str) -> bool {
+    ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/proc/self", "/proc/thread-self"]
+        .iter()
+        .any(|own| within(path, own))
+}
+
+/// Whether a path is the standard input of whoever opens it.
+pub(crate) fn is_stdin(path: &str) -> bool {
+    matches!(path, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "/proc/thread-self/fd/0")
+}
+
+/// Whether a path is the standard output of whoever opens it.
+pub(crate) fn is_stdout(path: &str) -> bool {
+    matches!(path, "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" | "/proc/thread-self/fd/1")
 }
 
 /// Whether `path` is `directory` or lies in it, component by component.

@@ -9,7 +9,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use hermes_guard::{Verdict, judge};
+use hermes_guard::{Verdict, World, judge};
 use rows::Row;
 
 /// How often a family was right, and in which way it was wrong.
@@ -106,6 +106,23 @@ fn the_given_rows_are_judged_right() {
     let wrong: Vec<String> =
         wrong(&rows).iter().map(|(row, says)| format!("{:?} ({}): {says}", row.cmd, row.why)).collect();
     assert!(wrong.is_empty(), "{} rows are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Where a path leads on this machine, as the agent looks it up.
+fn link(path: &str) -> Option<String> {
+    std::fs::read_link(path).ok().map(|target| target.to_string_lossy().into_owned())
+}
+
+#[test]
+fn the_links_of_this_machine_change_no_verdict() {
+    let world = World { link, ..rows::world() };
+    let rows: Vec<Row> = rows::own().into_iter().flat_map(|(_, rows)| rows).chain(rows::given()).collect();
+    let differ: Vec<&str> = rows
+        .iter()
+        .filter(|row| judge(&row.cmd, &world).verdict != judge(&row.cmd, &rows::world()).verdict)
+        .map(|row| row.cmd.as_str())
+        .collect();
+    assert!(differ.is_empty(), "{differ:#?}");
 }
 
 #[test]

@@ -95,6 +95,7 @@ impl<'m, 'w> Call<'m, 'w> {
             class,
             why: why.into(),
             words: self.shown(),
+            directory: String::new(),
         };
         self.machine.report(finding);
     }
@@ -243,7 +244,7 @@ impl<'m, 'w> Call<'m, 'w> {
 
     /// Reads a file and shows or passes on what it holds; answers that, as far as it is known.
     pub(crate) fn read(&mut self, path: &str) -> String {
-        if path == "-" || path == "/dev/stdin" || path == "/dev/fd/0" {
+        if path == "-" || place::is_stdin(path) {
             return self.machine.fed().unwrap_or_else(|| HOLE.into());
         }
         let place = self.place(path, true);

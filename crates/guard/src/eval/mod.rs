@@ -7,12 +7,14 @@
 //! "cannot tell", never "safe".
 
 mod arithmetic;
+mod braces;
 mod builtins;
 mod call;
 mod decode;
 mod expand;
 mod run;
 pub(crate) mod state;
+mod strings;
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -213,7 +215,10 @@ impl<'w> Machine<'w> {
         }
     }
 
-    pub(crate) fn report(&mut self, finding: Finding) {
+    pub(crate) fn report(&mut self, mut finding: Finding) {
+        if !finding.target.starts_with('/') {
+            finding.directory = self.cwd().unwrap_or_default();
+        }
         if self.seen.insert(finding.clone()) {
             self.findings.push(finding);
         }
@@ -229,6 +234,7 @@ impl<'w> Machine<'w> {
             class: TargetClass::Unknown,
             why: why.into(),
             words: excerpt(words),
+            directory: String::new(),
         });
     }
 
@@ -265,6 +271,7 @@ impl<'w> Machine<'w> {
                 class: TargetClass::Thing,
                 why: "runs text that comes over the network, unread".into(),
                 words: format!("{} {}", text::shown(program), excerpt(&source)),
+                directory: String::new(),
             });
         } else if text::is_unknown(&source) {
             self.cannot_tell(program, &source, "runs text of which a part is unknown");
@@ -354,6 +361,7 @@ impl<'w> Machine<'w> {
                     class: TargetClass::Secret,
                     why: "shows a secret in the conversation".into(),
                     words: String::new(),
+                    directory: String::new(),
                 });
             }
             return;

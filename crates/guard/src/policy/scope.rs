@@ -22,9 +22,14 @@ pub struct Scope {
 pub enum Area {
     /// In this directory and below.
     Inside(String),
-    /// On exactly this: a path outside, a container, a service.
+    /// On exactly this path.
     Exactly(String),
+    /// What is no path, such as a container or a service: by these words, run here.
+    Call { words: String, directory: String },
 }
+
+/// Between the words of a call and its directory.
+const IN: &str = " in:";
 
 /// Programs that run whatever they are given: approving one of them would approve everything.
 const CARRIERS: [&str; 40] = [
@@ -103,6 +108,13 @@ impl Scope {
             | TargetClass::Device => {
                 return None;
             }
+            _ if !finding.target.starts_with('/') => {
+                let (words, directory) = (finding.words.clone(), finding.directory.clone());
+                if words.is_empty() || directory.is_empty() || words.contains(['…', '\n']) || words.contains(IN) {
+                    return None;
+                }
+                Area::Call { words, directory }
+            }
             // A target that is not known to its end is not the same target the next time.
             _ if finding.target.is_empty() || finding.target.contains(['…', '*', '?', '[', '\n']) => return None,
             _ => Area::Exactly(finding.target.clone()),
@@ -121,23 +133,25 @@ impl Scope {
         match area {
             Area::Inside(directory) => format!("whatever {program} {} inside {}", effect.in_words(), short(directory)),
             Area::Exactly(target) => format!("whenever {program} {} {}", effect.in_words(), short(target)),
+            Area::Call { words, directory } => format!("exactly `{words}` in {}", short(directory)),
         }
     }
 }
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, target) = match &self.area {
-            Area::Inside(directory) => ("in", directory),
-            Area::Exactly(target) => ("at", target),
-        };
-        write!(f, "{} {} {kind}:{target}", self.program, self.effect.name())
+        write!(f, "{} {} ", self.program, self.effect.name())?;
+        match &self.area {
+            Area::Inside(directory) => write!(f, "in:{directory}"),
+            Area::Exactly(target) => write!(f, "at:{target}"),
+            Area::Call { words, directory } => write!(f, "by:{words}{IN}{directory}"),
+        }
     }
 }
 
 /// A text that is no scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a scope: PROGRAM EFFECT in:DIRECTORY or PROGRAM EFFECT at:TARGET")]
+#[error("not a scope: PROGRAM EFFECT in:DIRECTORY, at:PATH or by:COMMAND in:DIRECTORY")]
 pub struct NoScope;
 
 impl FromStr for Scope {
@@ -152,6 +166,12 @@ impl FromStr for Scope {
         let area = match area.split_once(':') {
             Some(("in", directory)) if directory.starts_with('/') => Area::Inside(directory.to_owned()),
             Some(("at", target)) if !target.is_empty() => Area::Exactly(target.to_owned()),
+            Some(("by", call)) => match call.rsplit_once(IN) {
+                Some((words, directory)) if !words.is_empty() && directory.starts_with('/') => {
+                    Area::Call { words: words.to_owned(), directory: directory.to_owned() }
+                }
+                _ => return Err(NoScope),
+            },
             _ => return Err(NoScope),
         };
         Ok(Self { program: program.to_owned(), effect, area })
@@ -192,6 +212,19 @@ mod tests {
             );
         }
         assert_eq!(scopes("zsh -lc 'rm -rf build'"), [Some("rm delete in:/home/u/project".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_no_path_is_approved_by_its_words_and_where_they_run() {
+        for (command, scope) in [
+            ("docker rm -f x", "docker cloud_resource by:docker rm -f x in:/home/u/project"),
+            ("cd /srv/a && git clean -fdx", "git version_control by:git clean -fdx in:/srv/a"),
+            ("systemctl stop nginx", "systemctl service by:systemctl stop nginx in:/home/u/project"),
+        ] {
+            assert_eq!(scopes(command), [Some(scope.to_owned())]);
+            assert_eq!(scope.parse::<Scope>().map(|read| read.to_string()), Ok(scope.to_owned()));
+        }
+        assert!(scopes("cd \"$X\"; docker rm -f x").contains(&None));
     }
 
     #[test]

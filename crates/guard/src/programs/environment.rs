@@ -104,9 +104,7 @@ pub(crate) fn passed(call: &mut Call<'_, '_>, name: &str, value: &str) {
     if value.is_empty() {
         return;
     }
-    if (name == "BASH_ENV" || name == "ENV")
-        && (matches!(value, "/dev/stdin" | "/dev/fd/0") || name == "ENV" && !value.contains('/'))
-    {
+    if (name == "BASH_ENV" || name == "ENV") && (place::is_stdin(value) || name == "ENV" && !value.contains('/')) {
         // The shell that reads it is looked at with its input; `ENV=production` names no file.
         return;
     }

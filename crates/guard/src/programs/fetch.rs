@@ -192,7 +192,7 @@ fn output(call: &mut Call<'_, '_>, options: &super::options::Options, urls: &[St
         };
         match named {
             None => arrives_from(call, directory.as_deref().unwrap_or("."), url, Writing::Replace),
-            Some(file) if !matches!(file, "-" | "/dev/stdout" | "/dev/fd/1") => {
+            Some(file) if file != "-" && !crate::place::is_stdout(file) => {
                 arrives(call, &place_in(file), Writing::Replace);
             }
             Some(_) => {
@@ -319,7 +319,7 @@ fn wget(call: &mut Call<'_, '_>) {
         .value("P directory-prefix")
         .map_or(String::new(), |prefix| format!("{}/", prefix.trim_end_matches('/')));
     match options.value("O output-document").map(str::to_owned) {
-        Some(file) if matches!(file.as_str(), "-" | "/dev/stdout" | "/dev/fd/1") => call.print(&REMOTE.to_string()),
+        Some(file) if file == "-" || crate::place::is_stdout(&file) => call.print(&REMOTE.to_string()),
         Some(file) => arrives(call, &file, Writing::Replace),
         None => {
             let recursive = options.has("r recursive m mirror p page-requisites x force-directories");

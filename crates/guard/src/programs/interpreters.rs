@@ -54,7 +54,7 @@ pub(crate) fn run_file(call: &mut Call<'_, '_>, file: &str, language: Option<Lan
     if !named {
         return;
     }
-    if matches!(file, "-" | "/dev/stdin" | "/dev/fd/0") {
+    if file == "-" || crate::place::is_stdin(file) {
         if let Some(source) = call.input() {
             code(call, language.unwrap_or(Language::Shell), &source);
         }

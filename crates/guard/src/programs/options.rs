@@ -164,11 +164,11 @@ mod tests {
     #[test]
     fn options_are_read_the_way_programs_read_them() {
         const RM: Grammar = gnu("", "recursive force interactive=? preserve-root no-preserve-root");
+        const CURL: Grammar = gnu("odX", "output= data=");
         let options = read(&RM, "a -rf --recurs -- -x");
         assert!(options.has("r") && options.has("f") && options.has("recursive"));
         assert_eq!(options.operands, ["a", "-x"]);
-        let curl = gnu("odX", "output= data=");
-        let options = read(&curl, "-sSo out -XPOST --data=x --output y u");
+        let options = read(&CURL, "-sSo out -XPOST --data=x --output y u");
         assert_eq!(options.values("o output").collect::<Vec<_>>(), ["out", "y"]);
         assert_eq!(options.value("X"), Some("POST"));
         assert_eq!(options.operands, ["u"]);

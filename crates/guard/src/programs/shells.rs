@@ -85,7 +85,7 @@ fn shell(call: &mut Call<'_, '_>) {
 /// A file that a shell reads before anything else.
 fn start_up(call: &mut Call<'_, '_>, variable: &str) {
     let Some(file) = call.sees(variable).filter(|file| !file.is_empty()) else { return };
-    if matches!(file.as_str(), "/dev/stdin" | "/dev/fd/0") {
+    if crate::place::is_stdin(&file) {
         if let Some(script) = call.input() {
             call.shell(&script);
         }

@@ -316,7 +316,9 @@ impl<'s> Parser<'s> {
             self.at += 1;
             if self.peek() == Some(b'&') {
                 self.at += 1;
-                join_errors(&mut stages);
+                if let Some(stage) = stages.last_mut() {
+                    errors_follow(stage);
+                }
             }
             self.newlines();
             stages.push(self.command()?);
@@ -676,13 +678,8 @@ impl<'s> Parser<'s> {
                 self.at += length + 2;
             }
         }
-        let named = self.at > begin;
-        let begins = if named {
-            matches!(self.peek(), Some(b'<' | b'>'))
-        } else {
-            self.starts_with("&>") || matches!(self.peek(), Some(b'<' | b'>')) && !self.at_process()
-        };
-        if !begins {
+        let arrow = matches!(self.peek(), Some(b'<' | b'>')) || self.at == begin && self.starts_with("&>");
+        if !arrow || self.at == begin && self.at_process() {
             self.at = begin;
             return Ok(None);
         }
@@ -752,15 +749,15 @@ fn is_definition(script: &Script) -> bool {
     matches!(script.items[0].first.stages.as_slice(), [Command::Function(..)]) && script.items[0].rest.is_empty()
 }
 
-/// Gives the last command `2>&1`, which is what `|&` means.
-fn join_errors(stages: &mut [Command]) {
-    let word = Word { parts: vec![Part::Bare("1".into())] };
+/// `|&` is `2>&1 |`.
+fn errors_follow(command: &mut Command) {
+    let one = Word { parts: vec![Part::Bare("1".into())] };
     let redirect =
-        Redirect { descriptor: Some(2), kind: RedirectKind::Duplicate, target: Rc::new(OnceCell::from(word)) };
-    match stages.last_mut() {
-        Some(Command::Simple(simple)) => simple.redirects.push(redirect),
-        Some(Command::Compound(_, redirects)) => redirects.push(redirect),
-        Some(Command::Function(..)) | None => {}
+        Redirect { descriptor: Some(2), kind: RedirectKind::Duplicate, target: Rc::new(OnceCell::from(one)) };
+    match command {
+        Command::Simple(simple) => simple.redirects.push(redirect),
+        Command::Compound(_, redirects) => redirects.push(redirect),
+        Command::Function(..) => {}
     }
 }
 

@@ -249,11 +249,7 @@ impl Parser<'_> {
                     inner.push_str(&self.source[run..self.at]);
                     let escaped = self.peek_at(1);
                     self.at += 1;
-                    let special = match escaped {
-                        Some(b'`' | b'$' | b'\\') => true,
-                        Some(b'"') => in_quotes,
-                        _ => false,
-                    };
+                    let special = matches!(escaped, Some(b'`' | b'$' | b'\\')) || in_quotes && escaped == Some(b'"');
                     if !special {
                         inner.push('\\');
                     }

@@ -39,6 +39,7 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 use hermes_core::{
     CancellationToken, Concern, HookCall, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolOutput, ToolSpec, Touches,
+    Verdict,
 };
 
 pub use self::budget::Budget;
@@ -132,6 +133,8 @@ pub struct Call<'a> {
     pub(crate) outside: Option<String>,
     /// What an approval was given for: the call must still be that when it runs.
     pub(crate) binding: Option<String>,
+    /// What the judge said about it.
+    pub(crate) judged: Option<Verdict>,
     /// What it touches, through links, once somebody has looked.
     pub(crate) touches: Option<Touches>,
     /// It was refused, and no approval can change that.
@@ -254,6 +257,7 @@ impl Dispatcher {
             signature: None,
             outside: None,
             binding: None,
+            judged: None,
             touches: None,
             forbidden: false,
             outcome: None,

@@ -5,18 +5,18 @@
 
 mod binding;
 mod facts;
+mod look;
 mod request;
 
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use hermes_core::{Concern, Environment, JudgeRequest, ToolError, Touches, Verdict};
+use hermes_core::{Concern, ToolError, ToolSpec, Touches, Verdict};
 
 use self::binding::digest;
+use self::look::Looked;
 pub(super) use self::request::changed;
 use super::{ApprovalMode, Call, Phase, Status, Step, stopped_before_it_began};
-use crate::task::Task;
 
 #[derive(Debug)]
 pub(super) struct Approve;
@@ -45,28 +45,15 @@ async fn judge_and_ask(call: &mut Call<'_>) {
     let task = call.scope.task;
     let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
     let mut facts = Vec::new();
-    let judged = |touches: &Touches, root: &Path, cwd: &Path, own_folders: &[PathBuf]| {
-        let arguments = &call.arguments;
-        let shares_our_files = task.environment.shares_our_files();
-        let request =
-            JudgeRequest { spec, arguments, stated: &stated, touches, root, cwd, shares_our_files, own_folders };
-        (call.judge.judge(&request), call.judge.outside(&request))
-    };
     let verdict = if stated == Touches::nothing() {
         // There is no path to follow, so nobody has to wait for the disk.
-        let (verdict, outside) = judged(&stated, task.root(), &task.environment.cwd(), &[]);
-        call.touches = Some(stated.clone());
-        call.outside = outside;
-        verdict
+        judged(call, spec, &stated, Looked::at_nothing(task, &stated))
     } else {
-        match resolved(task, &stated).await {
-            Ok((touches, root, cwd, scratch)) => {
-                facts = facts::where_links_lead(&stated, &touches);
-                facts.extend(facts::what_is_there(task, &touches.writes).await);
-                let (verdict, outside) = judged(&touches, &root, &cwd, &[scratch]);
-                call.touches = Some(touches);
-                call.outside = outside;
-                verdict
+        match Looked::through_links(task, &stated).await {
+            Ok(looked) => {
+                facts = facts::where_links_lead(&stated, &looked.touches);
+                facts.extend(facts::what_is_there(task, &looked.touches.writes).await);
+                judged(call, spec, &stated, looked)
             }
             Err(why) => Verdict::Ask(Concern::new(
                 format!("touches a path that cannot be resolved: {why}"),
@@ -75,6 +62,7 @@ async fn judge_and_ask(call: &mut Call<'_>) {
             )),
         }
     };
+    call.judged = Some(verdict.clone());
     let verdict = with_hooks(verdict, std::mem::take(&mut call.asks));
     let refusal = match verdict {
         Verdict::Allow => None,
@@ -111,6 +99,15 @@ async fn judge_and_ask(call: &mut Call<'_>) {
     }
 }
 
+/// Asks the judge, and keeps what the call touches.
+fn judged(call: &mut Call<'_>, spec: &ToolSpec, stated: &Touches, looked: Looked) -> Verdict {
+    let request = looked.request(call, spec, stated);
+    let (verdict, outside) = (call.judge.judge(&request), call.judge.outside(&request));
+    call.outside = outside;
+    call.touches = Some(looked.touches);
+    verdict
+}
+
 /// A hook that wants a person to decide makes a question of a yes; to a question of the judge it adds its own doubts.
 fn with_hooks(verdict: Verdict, asks: Vec<Concern>) -> Verdict {
     asks.into_iter().fold(verdict, |verdict, ask| match verdict {
@@ -129,21 +126,4 @@ fn with_hooks(verdict: Verdict, asks: Vec<Concern>) -> Verdict {
             })
         }
     })
-}
-
-/// What is touched, where the task began, where the session is, and the session's own folder: all through links.
-pub(super) async fn resolved(task: &Task, stated: &Touches) -> Result<(Touches, PathBuf, PathBuf, PathBuf), String> {
-    let environment = &*task.environment;
-    let mut touches = stated.clone();
-    for path in touches.reads.iter_mut().chain(&mut touches.writes).chain(&mut touches.runs_in) {
-        *path = real(environment, path).await?;
-    }
-    let root = real(environment, task.root()).await?;
-    let cwd = real(environment, &environment.cwd()).await?;
-    let scratch = real(environment, environment.scratch()).await?;
-    Ok((touches, root, cwd, scratch))
-}
-
-async fn real(environment: &dyn Environment, path: &Path) -> Result<PathBuf, String> {
-    environment.real_path(path).await.map_err(|error| error.to_string())
 }

@@ -10,10 +10,11 @@ use std::time::SystemTime;
 use futures::FutureExt as _;
 use hermes_core::{
     Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalScope, Asker, Concern, Doubt, Opinion,
-    Question, RequestEnd, Review, Touches,
+    Question, RequestEnd, Review, Touches, Verdict,
 };
 
-use super::{digest, facts, resolved};
+use super::look::Looked;
+use super::{digest, facts};
 use crate::dispatch::{ApprovalMode, Call};
 use crate::task::Task;
 
@@ -344,13 +345,30 @@ pub(in crate::dispatch) async fn changed(call: &Call<'_>) -> Option<String> {
     let because = |what: &str| format!("{what} since it was asked about, so the answer does not count; try again");
     let (task, entry) = (call.scope.task, call.entry?);
     let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
-    if let Some(shown) = &call.touches
-        && stated != Touches::nothing()
-        && !resolved(task, &stated).await.is_ok_and(|(now, ..)| now == *shown)
-    {
-        return Some(because("a path in it leads elsewhere"));
-    }
     let touches = call.touches.as_ref().unwrap_or(&stated);
     let now = digest(task, call.tool_name(), &call.arguments, touches);
-    (call.binding.as_ref() != Some(&now)).then(|| because("its directory or environment has changed"))
+    if call.binding.as_ref() != Some(&now) {
+        return Some(because("its directory or environment has changed"));
+    }
+    let looked = if stated == Touches::nothing() {
+        Looked::at_nothing(task, &stated)
+    } else {
+        match Looked::through_links(task, &stated).await {
+            Ok(looked) if call.touches.as_ref() == Some(&looked.touches) => looked,
+            // What was asked about is that a path cannot be resolved.
+            Err(_) if call.touches.is_none() => return None,
+            _ => return Some(because("a path in it leads elsewhere")),
+        }
+    };
+    // A link inside of a command may lead elsewhere, a file that it reads may say something else.
+    match call.judge.judge(&looked.request(call, entry.tool.spec(), &stated)) {
+        Verdict::Allow => None,
+        Verdict::Ask(concern) if concern.doubts.iter().all(|doubt| was_shown(call, doubt)) => None,
+        Verdict::Ask(_) => Some(because("it would do something else")),
+        Verdict::Refuse(why) => Some(why),
+    }
+}
+
+fn was_shown(call: &Call<'_>, doubt: &Doubt) -> bool {
+    matches!(&call.judged, Some(Verdict::Ask(concern)) if concern.doubts.iter().any(|shown| shown.what == doubt.what))
 }
