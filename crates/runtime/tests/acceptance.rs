@@ -199,7 +199,10 @@ async fn the_checks_come_in_the_order_of_the_checklist_and_everybody_after_the_m
         "editor",
         "judge sees 2",
         "question",
+        // Once the answer is there, and once more when the call is about to run.
+        "judge sees 2",
         "checkpoint",
+        "judge sees 2",
         "around sees 2",
         "tool gets 2",
         "transform",

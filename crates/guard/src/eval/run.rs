@@ -505,9 +505,6 @@ impl Machine<'_> {
 
     /// Runs a program, a function, a builtin or an alias with its arguments.
     pub(crate) fn run(&mut self, arguments: Vec<String>, environment: &[(String, String)]) {
-        if !self.pay() {
-            return;
-        }
         let Some(program) = arguments.first() else { return };
         if let Some((name, calls)) = &mut self.probe
             && name == program
@@ -517,11 +514,17 @@ impl Machine<'_> {
             return;
         }
         if self.state.functions.contains_key(program) {
+            if !self.pay() {
+                return;
+            }
             let mut arguments = arguments;
             let name = arguments.remove(0);
             return self.call_function(&name, arguments);
         }
         if let Some(alias) = self.state.aliases.get(program).cloned() {
+            if !self.pay() {
+                return;
+            }
             let key = Key::Alias(program.clone());
             // An alias is not expanded inside of itself.
             let slot = self.state.slot(&key);
@@ -535,8 +538,15 @@ impl Machine<'_> {
 
     /// The same without functions and aliases: what `command` and wrappers run.
     pub(crate) fn run_program(&mut self, arguments: Vec<String>, environment: &[(String, String)]) {
+        // Wrappers come here as well, and a pattern for a name runs many of them: each has its price, and so have the words.
+        if !self.pay() {
+            return;
+        }
         if self.calls >= super::DEEPEST_CALL {
             return self.cannot_tell("shell", "", "leads from one program to the next too many times");
+        }
+        if self.calls > 3 {
+            self.charge(arguments.iter().map(|argument| argument.len() + 16).sum());
         }
         if arguments.len() > MOST_WORDS && self.calls > 3 {
             return self.cannot_tell("shell", "", "hands too many words from one program to the next");
