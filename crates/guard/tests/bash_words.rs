@@ -310,11 +310,7 @@ fn value(random: &mut Random) -> String {
 /// `${…}` with something done to it.
 fn parameter(random: &mut Random, depth: usize) -> String {
     let subject = match random.below(9) {
-<<<<<<< HEAD
-        0 => format!("{}[{}]", random.of(LISTS), random.of(&["0", "1", "2", "-1", "@", "*", "n"])),
-=======
         4 => format!("{}[{}]", random.of(LISTS), random.of(&["0", "1", "2", "-1", "@", "*", "n"])),
->>>>>>> guard-tests
         5 => format!("{}[@]", random.of(LISTS)),
         6 => random.of(&["1", "2", "@", "*"]).to_owned(),
         7 => random.of(&["r", "unset_one", "m[k]", "m[j]"]).to_owned(),
