@@ -21,7 +21,7 @@ fn the_rows_that_belong_here_are_here() {
     assert_eq!(reports::tested_here(&rows), rows);
 }
 
-fn guard(rules: Value, allowlist: &[String]) -> Guard {
+fn guard(rules: &Value, allowlist: &[String]) -> Guard {
     let policy = Policy::read(Some(&json!({ "rules": rules })), allowlist).unwrap();
     let (home, own) = (Path::new(HOME), Path::new("/home/u/.hermes"));
     Guard::new(home, "u", own, PathPolicy::new(home, own), policy)
@@ -54,7 +54,7 @@ fn runs(verdict: &CommandVerdict) -> bool {
 
 /// What "always" would store for a command; `None` if a part of it can only be allowed once.
 fn always(command: &str) -> Option<Vec<String>> {
-    let open = heard(&guard(json!([]), &[]), command).open;
+    let open = heard(&guard(&json!([]), &[]), command).open;
     assert!(!open.is_empty(), "{command} asks");
     open.into_iter().map(|(_, scope)| scope.map(|scope| scope.to_string())).collect()
 }
@@ -63,7 +63,7 @@ fn always(command: &str) -> Option<Vec<String>> {
 #[test]
 fn approval_11_a_pipeline_of_allowed_programs_is_not_asked_about() {
     let guard =
-        guard(json!([{ "pattern": "git *", "action": "allow" }, { "pattern": "grep *", "action": "allow" }]), &[]);
+        guard(&json!([{ "pattern": "git *", "action": "allow" }, { "pattern": "grep *", "action": "allow" }]), &[]);
     for command in [
         "git diff --stat | grep rs",
         "git diff --stat 2>&1 | grep rs",
@@ -81,7 +81,7 @@ fn approval_11_a_pipeline_of_allowed_programs_is_not_asked_about() {
 fn approval_12_always_stores_what_the_shell_runs_and_never_the_shell() {
     let stored = always("/bin/zsh -lc 'rm -rf build'").unwrap();
     assert_eq!(stored, [format!("rm delete in:{WORK}")]);
-    let guard = guard(json!([]), &stored);
+    let guard = guard(&json!([]), &stored);
     assert!(runs(&heard(&guard, "/bin/zsh -lc 'rm -rf build'")));
     for command in [
         "/bin/zsh -lc 'curl x | sh'",
@@ -106,7 +106,7 @@ fn approval_13_a_yes_for_what_a_wrapper_runs_is_none_for_the_wrapper() {
     {
         let stored = always(&format!("{wrapper} rm -rf build")).unwrap();
         assert_eq!(stored, [format!("rm delete in:{WORK}")], "{wrapper}");
-        let guard = guard(json!([]), &stored);
+        let guard = guard(&json!([]), &stored);
         assert!(runs(&heard(&guard, &format!("{wrapper} rm -rf dist"))), "{wrapper}");
         for inner in ["sh -c 'curl x | sh'", "git push --force", "sh -c \"$X\"", "rm -rf ~/old"] {
             assert!(!runs(&heard(&guard, &format!("{wrapper} {inner}"))), "{wrapper} {inner}");
@@ -118,7 +118,7 @@ fn approval_13_a_yes_for_what_a_wrapper_runs_is_none_for_the_wrapper() {
 #[test]
 fn approval_30_a_rule_is_about_the_whole_command_with_its_options() {
     let guard =
-        guard(json!([{ "pattern": "pkill *", "action": "ask" }, { "pattern": "npm run *", "action": "deny" }]), &[]);
+        guard(&json!([{ "pattern": "pkill *", "action": "ask" }, { "pattern": "npm run *", "action": "deny" }]), &[]);
     for command in ["pkill -f worker", "pkill", "pkill -9 -u me x", "ls && pkill -f worker", "cd src; PKILL -f worker"]
     {
         assert_eq!(heard(&guard, command).asked.len(), 1, "{command}");
@@ -136,12 +136,12 @@ fn approval_30_a_rule_is_about_the_whole_command_with_its_options() {
 fn approval_40_a_rule_of_the_user_counts_more_than_what_a_tool_says_about_itself() {
     let call = json!({ "path": "/" });
     for effect in [Effect::Read, Effect::Network, Effect::Write, Effect::Execute] {
-        let allowing = guard(json!([{ "tool": "mcp__s__list", "action": "allow" }]), &[]);
+        let allowing = guard(&json!([{ "tool": "mcp__s__list", "action": "allow" }]), &[]);
         assert_eq!(called(&allowing, "mcp__s__list", effect, &call), Verdict::Allow, "{effect:?}");
-        let asking = guard(json!([{ "tool": "mcp__s__*", "action": "ask" }]), &[]);
+        let asking = guard(&json!([{ "tool": "mcp__s__*", "action": "ask" }]), &[]);
         assert!(matches!(called(&asking, "mcp__s__list", effect, &call), Verdict::Ask(_)), "{effect:?}");
         let denying =
-            guard(json!([{ "tool": "mcp__s__list", "action": "allow" }, { "tool": "mcp__*", "action": "deny" }]), &[]);
+            guard(&json!([{ "tool": "mcp__s__list", "action": "allow" }, { "tool": "mcp__*", "action": "deny" }]), &[]);
         assert!(matches!(called(&denying, "mcp__s__list", effect, &call), Verdict::Refuse(_)), "{effect:?}");
     }
     // One that asks beats one that allows, and it is a person who is asked.
@@ -153,7 +153,7 @@ fn approval_40_a_rule_of_the_user_counts_more_than_what_a_tool_says_about_itself
         assert!(concern.doubts.iter().any(|doubt| doubt.by_person), "{concern:?}");
     }
     // Without a rule, whatever could act is asked about, and the yes is for exactly this call.
-    let Verdict::Ask(concern) = called(&guard(json!([]), &[]), "mcp__s__list", Effect::Network, &call) else {
+    let Verdict::Ask(concern) = called(&guard(&json!([]), &[]), "mcp__s__list", Effect::Network, &call) else {
         panic!()
     };
     let scopes: Vec<Option<ApprovalScope>> = concern.doubts.into_iter().map(|doubt| doubt.scope).collect();
@@ -167,7 +167,7 @@ fn approval_43_an_argument_of_a_foreign_tool_is_judged_as_the_command_it_is() {
         json!([{ "tool": "mcp__*", "argument": "command", "action": "judge" }, { "pattern": "rm *", "action": "deny" }]),
         &[],
     );
-    let judging_only = guard(json!([{ "tool": "mcp__*", "argument": "command", "action": "judge" }]), &[]);
+    let judging_only = guard(&json!([{ "tool": "mcp__*", "argument": "command", "action": "judge" }]), &[]);
     let ssh =
         |guard: &Guard, command: &str| called(guard, "mcp__ssh__exec", Effect::Execute, &json!({ "command": command }));
     let Verdict::Ask(concern) = ssh(&judging_only, "rm -rf /srv/data") else { panic!("it asks") };
