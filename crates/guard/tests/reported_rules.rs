@@ -147,7 +147,7 @@ fn approval_40_a_rule_of_the_user_counts_more_than_what_a_tool_says_about_itself
     // One that asks beats one that allows, and it is a person who is asked.
     let both = json!([{ "tool": "mcp__s__list", "action": "allow" }, { "tool": "mcp__s__*", "action": "ask" }]);
     for effect in [Effect::Read, Effect::Network] {
-        let Verdict::Ask(concern) = called(&guard(both.clone(), &[]), "mcp__s__list", effect, &call) else {
+        let Verdict::Ask(concern) = called(&guard(&both, &[]), "mcp__s__list", effect, &call) else {
             panic!("{effect:?}")
         };
         assert!(concern.doubts.iter().any(|doubt| doubt.by_person), "{concern:?}");
@@ -164,7 +164,7 @@ fn approval_40_a_rule_of_the_user_counts_more_than_what_a_tool_says_about_itself
 #[test]
 fn approval_43_an_argument_of_a_foreign_tool_is_judged_as_the_command_it_is() {
     let judging = guard(
-        json!([{ "tool": "mcp__*", "argument": "command", "action": "judge" }, { "pattern": "rm *", "action": "deny" }]),
+        &json!([{ "tool": "mcp__*", "argument": "command", "action": "judge" }, { "pattern": "rm *", "action": "deny" }]),
         &[],
     );
     let judging_only = guard(&json!([{ "tool": "mcp__*", "argument": "command", "action": "judge" }]), &[]);
