@@ -49,7 +49,13 @@ pub(crate) fn resolve(
     link: &dyn Fn(&str) -> Option<String>,
     follow_last: bool,
 ) -> Place {
-    let unknown = |path: &str| Place { path: path.to_owned(), class: TargetClass::Unknown };
+    let unknown = |path: &str| {
+        // Some names are secret wherever they are.
+        let name = path.rsplit_once('/').map_or("", |(_, name)| name);
+        let secret = text::is_literal(name)
+            && sensitive::classify(&format!("/{}/{name}", text::HOLE), world) == Some(TargetClass::Secret);
+        Place { path: path.to_owned(), class: if secret { TargetClass::Secret } else { TargetClass::Unknown } }
+    };
     if written.chars().next().is_some_and(|c| text::is_hole(c) || c == text::JOB) {
         return unknown(written);
     }
