@@ -38,6 +38,10 @@ pub(crate) fn filtered(call: &Call<'_, '_>, input: &str) -> String {
     if matches!(call.name.as_str(), "wc" | "md5sum" | "sha1sum" | "sha256sum" | "sha512sum" | "cksum") {
         return text::PLAIN.into();
     }
+    // What stands before `=` in a list of variables are their names.
+    if matches!(call.name.as_str(), "cut" | "gcut") && input.contains(text::SECRET) && is_names_only(call.arguments()) {
+        return text::PLAIN.into();
+    }
     let Some(filter) = decoder(&call.name) else { return blurred(input) };
     if text::is_unknown(input)
         && !matches!(
@@ -48,6 +52,11 @@ pub(crate) fn filtered(call: &Call<'_, '_>, input: &str) -> String {
         return blurred(input);
     }
     filter(call.arguments(), input).unwrap_or_else(|| blurred(input))
+}
+
+fn is_names_only(cut: &[String]) -> bool {
+    let options = gnu("bcdf", "delimiter= fields= bytes= characters=").read(cut);
+    options.value("d delimiter") == Some("=") && options.value("f fields") == Some("1") && !options.has("complement")
 }
 
 fn keep(_: &[String], input: &str) -> Option<String> {

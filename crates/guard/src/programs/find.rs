@@ -186,8 +186,11 @@ fn fd(call: &mut Call<'_, '_>) {
     let name = operands.first().map(|pattern| text::unglob(pattern).trim_matches(['^', '$']).replace("\\.", "."));
     let name = name
         .filter(|name| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-')));
-    let found = match name.filter(|name| name.starts_with('.') || name.contains('.')) {
+    // What matches every name is all there is.
+    let everything = operands.first().is_none_or(|pattern| matches!(text::unglob(pattern).as_str(), "." | "" | ".*"));
+    let found = match name.filter(|_| !everything).filter(|name| name.starts_with('.') || name.contains('.')) {
         Some(name) => format!("{}/{HOLE}/{name}", root.trim_end_matches('/')),
+        None if everything => format!("{}/{}", root.trim_end_matches('/'), text::live("*")),
         None => format!("{}/{HOLE}", root.trim_end_matches('/')),
     };
     let mut command: Vec<String> = words[at + 1..].iter().take_while(|word| *word != ";").cloned().collect();

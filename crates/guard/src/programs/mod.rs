@@ -11,6 +11,7 @@ mod clouds;
 mod clusters;
 mod containers;
 mod disks;
+mod editors;
 pub(crate) mod environment;
 mod fetch;
 mod files;
@@ -132,6 +133,7 @@ const FAMILIES: &[&[Program]] = &[
     shells::PROGRAMS,
     stores::PROGRAMS,
     text_tools::PROGRAMS,
+    editors::PROGRAMS,
     &vcs::PROGRAMS,
     volumes::PROGRAMS,
     windows::PROGRAMS,
