@@ -168,6 +168,8 @@ pub(super) const CALLS: &[(&str, Action)] = {
         ("socket.create_connection", Socket),
         ("os.getenv", Variable),
         ("os.environ.get", Variable),
+        ("os.environ.items", Variable),
+        ("os.environ.values", Variable),
         ("os.path.join", Join),
         ("os.path.expanduser", ExpandUser),
         ("expanduser", ExpandUser),

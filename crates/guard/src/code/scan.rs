@@ -263,14 +263,26 @@ impl Scanner<'_, '_, '_, '_> {
         while matches!(self.name(0), Some("my" | "our" | "const" | "let" | "var" | "await")) {
             self.at += 1;
         }
-        let Some(name) = self.name(0).map(str::to_owned) else { return };
-        match self.name(1) {
-            Some("in" | "of") => self.at += 2,
-            _ if self.language == Language::Perl && self.is(1, "(") => self.at += 1,
-            _ => return,
+        let mut names = Vec::new();
+        loop {
+            match self.name(0) {
+                Some("in" | "of") => break self.at += 1,
+                Some(name) => names.push(name.to_owned()),
+                None if self.language == Language::Perl && self.is(0, "(") && !names.is_empty() => break,
+                // `k, v` and `[k, v]`
+                None if [",", "[", "]", "(", ")"].iter().any(|sign| self.is(0, sign)) && names.len() < 8 => {}
+                None => return,
+            }
+            self.at += 1;
         }
-        let value = self.expression();
-        self.bound.insert(name, value);
+        let mut value = self.expression();
+        // A walk through a dictionary is one through its keys.
+        if self.language == Language::Python && matches!(&value, Value::Path(path) if is_environment(path)) {
+            value = Value::Text(HOLE.into());
+        }
+        for name in names {
+            self.bound.insert(name, value.clone());
+        }
     }
 
     fn expression(&mut self) -> Value {
@@ -374,6 +386,8 @@ impl Scanner<'_, '_, '_, '_> {
                     }
                     left = Value::Unknown;
                 }
+                // What follows is a block, or the value of a key.
+                ":" if self.language == Language::Python => return left,
                 "==" | "!=" | "<=" | ">=" | "<" | ">" | "-" | "/" | "+" | "." | ".." | "|" | "&" | "^" | "**"
                 | "=~" | "!~" | "<<" | ">>" | "?" | ":" => {
                     self.at += 1;

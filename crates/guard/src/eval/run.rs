@@ -600,6 +600,10 @@ impl Machine<'_> {
             }
             Sink::File { path, append } => {
                 let output = self.captured(run);
+                // These say what they print; of other programs silence is not known.
+                if output.is_empty() && !append && matches!(program, "cat" | "printf" | "echo") {
+                    Call::new(self, vec![program.to_owned()], &[]).write(&path, super::Writing::Empty);
+                }
                 let output = match self.state.files.get(&path) {
                     Some(fact) if append => format!("{}{output}", fact.text),
                     _ => output,
