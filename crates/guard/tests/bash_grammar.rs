@@ -187,7 +187,12 @@ fn a_text_near_to_a_command_is_a_script_for_us_if_it_is_one_for_bash() {
     println!("of {} texts {} are read only by us and {} only by bash", texts.len(), ours.len(), theirs.len());
     // What bash finds wrong only when it comes to it is wrong for us at once, and asks: `${…}`, backticks, arithmetic. Of
     // wrong conditions it says nothing when it only reads.
-    let later = |text: &str| ["${", "`", "((", "$[", "[["].iter().any(|part| text.contains(part));
+    // The name of a loop's variable is looked at when the loop begins.
+    let misnamed = |name: &str| !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let later = |text: &str| {
+        ["${", "`", "((", "$[", "[["].iter().any(|part| text.contains(part))
+            || text.split("for ").skip(1).any(|rest| rest.split_whitespace().next().is_some_and(misnamed))
+    };
     let refused: Vec<_> = theirs.iter().filter(|(text, _)| !later(text)).collect();
     assert!(refused.is_empty(), "bash reads these, and we do not: {refused:#?}");
     // What bash refuses does nothing, so that reading it costs a question at most: conditions, extended globs, brackets.
