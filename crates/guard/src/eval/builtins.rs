@@ -404,7 +404,7 @@ fn source(call: &mut Call<'_, '_>) {
         let script = fact.text.clone();
         return call.machine.evaluate("source", &script);
     }
-    if crate::place::is_stdin(&file) {
+    if crate::place::is_stdin(file) {
         let script = call.input().unwrap_or_default();
         return call.machine.evaluate("source", &script);
     }
