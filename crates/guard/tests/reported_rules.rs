@@ -1,6 +1,6 @@
 //! Rules and approvals for good that went wrong in the field, one test for each row of `cases/reports.jsonl` that is
 //! about what a yes or a rule covers. `cases/reports.places` lists the rows that are here.
-#![allow(clippy::unwrap_used, reason = "the helpers of a test are tests too")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "the helpers of a test are tests too")]
 
 use std::path::Path;
 

@@ -283,6 +283,11 @@ impl<'w> Machine<'w> {
             self.cannot_tell(program, "", "leads from one text to the next too many times");
             return;
         }
+        // Many ways may lead to one text, and reading it is the dearest step of all.
+        self.charge(source.len().saturating_mul(8));
+        if !self.pay() {
+            return;
+        }
         match shell::parse(&source) {
             Ok(script) => {
                 self.calls += 1;

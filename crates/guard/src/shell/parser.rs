@@ -68,6 +68,15 @@ pub(crate) fn here_text(source: &str) -> Read<Word> {
     Parser::new(source, 0, Rc::new(Cell::new(4 * source.len() + 4_096))).here_text()
 }
 
+/// What stands where an assignment may stand.
+enum Assignable {
+    Assignment(Assignment),
+    /// A word that begins like one.
+    Word(Word),
+    /// Nothing was read.
+    Neither,
+}
+
 struct HereDocument {
     delimiter: String,
     /// The delimiter was quoted: the text is data.
@@ -579,12 +588,16 @@ impl<'s> Parser<'s> {
                 Some(byte) if is_meta(byte) && !process => break,
                 _ => {}
             }
-            if (simple.words.is_empty() || declares)
-                && let Some(assignment) = self.assignment()?
-            {
-                simple.assignments.push(assignment);
-            } else {
-                let word = self.word()?;
+            let assignable = simple.words.is_empty() || declares;
+            let word = match if assignable { self.assignment()? } else { Assignable::Neither } {
+                Assignable::Assignment(assignment) => {
+                    simple.assignments.push(assignment);
+                    None
+                }
+                Assignable::Word(word) => Some(word),
+                Assignable::Neither => Some(self.word()?),
+            };
+            if let Some(word) = word {
                 if simple.words.is_empty() {
                     declares = word.bare().is_some_and(|name| DECLARATIONS.contains(&name));
                 }
@@ -598,35 +611,36 @@ impl<'s> Parser<'s> {
         Ok(Command::Simple(simple))
     }
 
-    fn assignment(&mut self) -> Read<Option<Assignment>> {
+    /// An assignment, or a word that only begins like one: what stands between brackets is read once, blanks included,
+    /// and without the closing one nothing can be read, as in bash.
+    fn assignment(&mut self) -> Read<Assignable> {
         let rest = &self.bytes[self.at..];
         let length =
             rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_')).unwrap_or(rest.len());
         if length == 0 || rest[0].is_ascii_digit() {
-            return Ok(None);
+            return Ok(Assignable::Neither);
         }
         let begin = self.at;
         match rest.get(length) {
             Some(b'=' | b'[') => {}
             Some(b'+') if rest.get(length + 1) == Some(&b'=') => {}
-            _ => return Ok(None),
+            _ => return Ok(Assignable::Neither),
         }
         let name = self.source[begin..begin + length].to_owned();
         self.at += length;
         let index = if self.peek() == Some(b'[') {
             self.at += 1;
-            let Ok(index) = self.until(b"]", false) else {
-                self.at = begin;
-                return Ok(None);
-            };
-            Some(index)
+            Some(self.until(b"]", false)?)
         } else {
             None
         };
         let append = self.eat("+=");
         if !append && !self.eat("=") {
-            self.at = begin;
-            return Ok(None);
+            let Some(index) = index else {
+                self.at = begin;
+                return Ok(Assignable::Neither);
+            };
+            return self.bracketed(&format!("{name}["), index).map(Assignable::Word);
         }
         let value = if self.peek() == Some(b'(') {
             self.at += 1;
@@ -636,7 +650,25 @@ impl<'s> Parser<'s> {
         } else {
             AssignedValue::Scalar(self.word()?)
         };
-        Ok(Some(Assignment { name, index, append, value }))
+        Ok(Assignable::Assignment(Assignment { name, index, append, value }))
+    }
+
+    /// The word that begins with `open`, what stands between brackets, and the closing one.
+    fn bracketed(&mut self, open: &str, inside: Word) -> Read<Word> {
+        let rest = if self.peek().is_none_or(|byte| is_meta(byte) && !self.at_process()) {
+            Word::default()
+        } else {
+            self.word()?
+        };
+        let bare = |text: &str| Part::Bare(text.to_owned());
+        let mut parts: Vec<Part> = Vec::new();
+        for part in std::iter::once(bare(open)).chain(inside.parts).chain([bare("]")]).chain(rest.parts) {
+            match (parts.last_mut(), part) {
+                (Some(Part::Bare(text)), Part::Bare(more)) => text.push_str(&more),
+                (_, part) => parts.push(part),
+            }
+        }
+        Ok(Word { parts })
     }
 
     fn at_process(&self) -> bool {
@@ -650,17 +682,18 @@ impl<'s> Parser<'s> {
             if self.eat(")") {
                 return Ok(elements);
             }
-            let begin = self.at;
-            let mut index = None;
-            if self.eat("[")
-                && let Ok(word) = self.until(b"]", false)
-                && self.eat("=")
-            {
-                index = Some(word);
-            } else {
-                self.at = begin;
+            if !self.eat("[") {
+                elements.push((None, self.word()?));
+                continue;
             }
-            elements.push((index, self.word()?));
+            let inside = self.until(b"]", false)?;
+            if !self.eat("=") {
+                elements.push((None, self.bracketed("[", inside)?));
+            } else if self.peek().is_none_or(|byte| is_meta(byte) && !self.at_process()) {
+                elements.push((Some(inside), Word::default()));
+            } else {
+                elements.push((Some(inside), self.word()?));
+            }
         }
     }
 
