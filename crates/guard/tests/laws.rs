@@ -452,3 +452,61 @@ proptest! {
         prop_assert_eq!(verdict(&format!("printf %s {} > notes.txt", single(&text))), Verdict::Safe);
     }
 }
+
+/// Texts that took seconds or never ended, as the fuzzer found them. Nothing is timed here: whoever breaks them waits.
+#[test]
+fn what_multiplies_comes_to_an_end() {
+    for text in [
+        "* ".repeat(200),
+        "nice [a-z]* ".repeat(100),
+        format!("{}echo {}", "eval ".repeat(24), "{a,b}".repeat(500)),
+        "b $(gi[t ".repeat(300),
+        "x[$(y[$((".repeat(300),
+        "a=([ ".repeat(1_000),
+        "coproc $(coproc ".repeat(300),
+        format!("a='a+a'; {} echo $((a))", "a=$a+$a; ".repeat(40)),
+        "x=$x$x; ".repeat(200),
+    ] {
+        let small = std::thread::Builder::new().stack_size(2 << 20);
+        let text_of_it = text.clone();
+        let judged = small.spawn(move || judge(&text_of_it, &rows::world()).verdict).unwrap().join().unwrap();
+        let harmless = text.starts_with("x=") || text.starts_with("a='");
+        assert!(judged > Verdict::Safe || harmless, "{}", &text[..40]);
+    }
+}
+
+#[test]
+fn lines_before_a_line_that_cannot_be_read_still_run() {
+    for (text, expected) in [
+        ("rm -rf /\n)", Verdict::Hardline),
+        ("cat <<E\nrm -rf /\nE\n)", Verdict::Dangerous),
+        ("a=/\nrm -rf $a\nif", Verdict::Hardline),
+        ("bash -c 'halt\n fi'", Verdict::Hardline),
+        (") ; rm -rf /", Verdict::Dangerous),
+        ("rm -rf / ; )", Verdict::Dangerous),
+    ] {
+        assert_eq!(verdict(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_may_not_have_run_has_perhaps_changed_nothing() {
+    for (text, expected) in [
+        ("a=/; [ -e x ] && a=./b; rm -rf $a", Verdict::Hardline),
+        ("a=./b; [ -e x ] && a=/; rm -rf $a", Verdict::Hardline),
+        ("if [ -e x ]; then a=./b; else a=/; fi; ((a==1)); rm -rf $a", Verdict::Hardline),
+        ("if [ -e x ]; then a=./b; else a=/; fi; [[ $a ]]; case $a in x) ;; esac; rm -rf $a", Verdict::Hardline),
+        // What has no value yet is taken to get it: this writes into the new directory.
+        ("cd sub && out=$(mktemp -d); cp a \"$out/b\"", Verdict::Safe),
+        ("cd / && ls && cd /home/u/project && rm -f build.log", Verdict::Safe),
+        ("u=; rm -rf ${u+/}", Verdict::Hardline),
+        ("x='r!m'; ${x//[[:punct:]]} -rf /", Verdict::Hardline),
+        ("declare -l x; x=RM; $x -rf /", Verdict::Hardline),
+        ("r=(a b c); r[1]=/; unset 'r[0]'; rm -rf ${r[@]:1:1}", Verdict::Hardline),
+        ("IFS=:; a=rm:-rf:/; $a", Verdict::Hardline),
+        ("p=/x; rm -rf ${p////}etc", Verdict::Dangerous),
+        ("printf 'r\\0m -rf /' | tr -d '\\0' | sh", Verdict::Hardline),
+    ] {
+        assert_eq!(verdict(text), expected, "{text}: {:?}", judge(text, &rows::world()).findings);
+    }
+}
