@@ -457,6 +457,16 @@ impl Scanner<'_, '_, '_, '_> {
             {
                 self.forks = true;
             }
+            // In Perl a call without arguments is about `$_`, whatever that is.
+            if let Value::Path(path) = &value
+                && self.language == Language::Perl
+                && path == "unlink"
+                && !self.begins_expression()
+                && !self.is(0, "=>")
+            {
+                let arguments = Arguments { values: vec![Value::Text(HOLE.into())], named: Vec::new() };
+                return self.called(&value, arguments);
+            }
             // A call without parentheses.
             if let Value::Path(path) = &value
                 && matches!(

@@ -157,7 +157,8 @@ fn code_with(call: &mut Call<'_, '_>, language: Language, source: &str, argument
 /// `perl [-ne…] [-e code | file]`
 fn perl(call: &mut Call<'_, '_>) {
     let words = call.arguments().to_vec();
-    let options = leading("eEImMFxCDdi?0?l?", "help version").read(&words);
+    let options = leading("eEImMFx?C{0123456789IOESioDALa}D{0123456789}d{t:}i?0{01234567}l{01234567}", "help version")
+        .read(&words);
     let modules: Vec<String> = options
         .values("M m")
         .map(|module| {
@@ -196,7 +197,9 @@ fn files_of_a_filter(call: &mut Call<'_, '_>, files: &[String], in_place: bool, 
 
 fn ruby(call: &mut Call<'_, '_>) {
     let words = call.arguments().to_vec();
-    let options = leading("eErIFCxKTWi?0?l?", "encoding= external-encoding= help version").read(&words);
+    let options =
+        leading("eErIFCx?K{EeSsUuNnAa}T{0123456789}W{012:}i?0{01234567}", "encoding= external-encoding= help version")
+            .read(&words);
     let required: String = options.values("r").map(|name| format!("require '{name}'\n")).collect();
     let codes: Vec<String> = options.values("e").map(str::to_owned).collect();
     if codes.is_empty() {

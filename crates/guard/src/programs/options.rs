@@ -5,7 +5,8 @@ use crate::text::{self, HOLES};
 /// The options of a program. What is not listed is a flag without a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grammar {
-    /// Letters of short options that take a value; a letter followed by `?` takes one only if it is attached.
+    /// Letters of short options that take a value; a letter followed by `?` takes one only if it is attached, and one
+    /// followed by `{…}` only those characters (with `:` among them also all behind a colon): more letters may follow.
     pub(crate) valued: &'static str,
     /// Long options separated by blanks; `=` at the end means a value, `=?` one that must be attached.
     pub(crate) long: &'static str,
@@ -39,6 +40,17 @@ pub(crate) struct Options {
     pub(crate) operands: Vec<String>,
     /// Some word may be any option.
     pub(crate) unknown: bool,
+}
+
+/// What a short option takes.
+enum Takes {
+    Nothing,
+    /// As many of these characters as are attached.
+    These(&'static str),
+    /// The rest of the word, or else the next one.
+    Anything {
+        attached: bool,
+    },
 }
 
 impl Grammar {
@@ -104,22 +116,46 @@ impl Grammar {
     }
 
     fn bundle<'a>(&self, letters: &str, rest: &mut impl Iterator<Item = &'a String>, found: &mut Options) {
-        for (at, letter) in letters.char_indices() {
-            let after = &letters[at + letter.len_utf8()..];
-            match self.valued.find(letter).filter(|_| letter != '?') {
-                Some(index) => {
-                    let optional = self.valued[index + letter.len_utf8()..].starts_with('?');
-                    let value = if after.is_empty() && !optional {
+        let mut left = letters;
+        while let Some(letter) = left.chars().next() {
+            left = &left[letter.len_utf8()..];
+            let name = letter.to_string();
+            match self.takes(letter) {
+                Takes::Nothing => found.options.push((name, None)),
+                Takes::These(set) => {
+                    let colon = left.starts_with(':') && set.contains(':');
+                    let length = if colon { left.len() } else { left.find(|c| !set.contains(c)).unwrap_or(left.len()) };
+                    let (value, more) = left.split_at(length);
+                    found.options.push((name, (!value.is_empty()).then(|| value.to_owned())));
+                    left = more;
+                }
+                Takes::Anything { attached } => {
+                    let value = if left.is_empty() && !attached {
                         rest.next().cloned()
                     } else {
-                        (!after.is_empty()).then(|| after.to_owned())
+                        (!left.is_empty()).then(|| left.to_owned())
                     };
-                    found.options.push((letter.to_string(), value));
+                    found.options.push((name, value));
                     return;
                 }
-                None => found.options.push((letter.to_string(), None)),
             }
         }
+    }
+
+    fn takes(&self, letter: char) -> Takes {
+        let mut valued = self.valued.chars();
+        while let Some(known) = valued.next() {
+            let behind = valued.as_str();
+            let set = behind.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+            let attached = behind.starts_with('?');
+            if known == letter && known != '?' {
+                return set.map_or(Takes::Anything { attached }, |(set, _)| Takes::These(set));
+            }
+            if let Some((_, rest)) = set {
+                valued = rest.chars();
+            }
+        }
+        Takes::Nothing
     }
 }
 
@@ -172,6 +208,9 @@ mod tests {
         assert_eq!(options.values("o output").collect::<Vec<_>>(), ["out", "y"]);
         assert_eq!(options.value("X"), Some("POST"));
         assert_eq!(options.operands, ["u"]);
+        let options = read(&gnu("el{01234567}W{01:}", ""), "-l0ne code -W1e more -W:no-e x");
+        assert_eq!(options.values("e").collect::<Vec<_>>(), ["code", "more"]);
+        assert_eq!(options.values("l W").collect::<Vec<_>>(), ["0", "1", ":no-e"]);
         let options = read(&leading("u", "user="), "-u root rm -rf /");
         assert_eq!(options.operands, ["rm", "-rf", "/"]);
     }
