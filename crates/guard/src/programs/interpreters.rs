@@ -218,7 +218,15 @@ const NODE: Grammar = leading(
 );
 
 fn node(call: &mut Call<'_, '_>) {
-    let options = NODE.read(call.arguments());
+    // `-pe code` and `-p -e code` are `-p code`.
+    let mut words = call.arguments().to_vec();
+    words.iter_mut().filter(|word| *word == "-pe").for_each(|word| *word = "-p".to_owned());
+    if let Some(at) = words.windows(2).position(|pair| {
+        matches!(pair[0].as_str(), "-p" | "--print") && matches!(pair[1].as_str(), "-e" | "--eval" | "-p")
+    }) {
+        words.remove(at + 1);
+    }
+    let options = NODE.read(&words);
     for file in options.values("r require import loader experimental-loader").map(str::to_owned).collect::<Vec<_>>() {
         if file.starts_with("http") || file.starts_with("data:") {
             call.asks(Effect::ExecuteRemote, &file, "loads code from elsewhere");

@@ -20,9 +20,39 @@ pub(super) const PROGRAMS: &[Program] = &[
 
 const SHELL: Grammar = leading("Oo", "rcfile= init-file= noprofile norc login posix help version");
 
+/// What is switched off with `+x` says nothing about what runs.
+fn without_plus(arguments: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--" | "-" => {
+                kept.push(word.clone());
+                break;
+            }
+            "+o" | "+O" => drop(words.next()),
+            switch if switch.starts_with('+') => {}
+            option if option.starts_with('-') => {
+                kept.push(word.clone());
+                if matches!(option, "--rcfile" | "--init-file")
+                    || !option.starts_with("--") && option.ends_with(['o', 'O'])
+                {
+                    kept.extend(words.next().cloned());
+                }
+            }
+            _ => {
+                kept.push(word.clone());
+                break;
+            }
+        }
+    }
+    kept.extend(words.cloned());
+    kept
+}
+
 /// `bash [options] [-c text | file] [arguments]`
 fn shell(call: &mut Call<'_, '_>) {
-    let options = SHELL.read(call.arguments());
+    let options = SHELL.read(&without_plus(call.arguments()));
     if options.asks_only() {
         return;
     }
