@@ -32,6 +32,9 @@ pub(crate) const BRACKET: char = '\u{F000A}';
 /// A living `&` in a replacement: what was matched.
 pub(crate) const MATCH: char = '\u{F000B}';
 
+/// On both sides of a name behind a [`HOLE`]: the hole is the value of a variable, which may be known to whoever reads on.
+pub(crate) const NAME: char = '\u{F000C}';
+
 /// The characters of the private planes that this module claims.
 const CLAIMED: std::ops::RangeInclusive<char> = '\u{F0000}'..='\u{F00FF}';
 

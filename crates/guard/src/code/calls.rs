@@ -2,7 +2,8 @@
 
 use super::Language;
 use super::known::{self, Action};
-use super::scan::{Arguments, Scanner, Value};
+use super::scan::Scanner;
+use super::values::{Arguments, Value};
 use crate::eval::{Extent, Writing};
 use crate::finding::{Effect, TargetClass};
 use crate::text::{self, HOLE, REMOTE, SECRET};

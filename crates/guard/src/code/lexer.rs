@@ -2,7 +2,7 @@
 
 use super::Language;
 use crate::escapes;
-use crate::text::HOLE;
+use crate::text::{HOLE, NAME, SECRET};
 
 /// A word of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -310,11 +310,20 @@ impl Lexer<'_> {
                         {
                             name.push(c);
                         }
-                        out.push_str(match name.trim_matches('}') {
-                            "ENV{HOME" => "~",
-                            "ENV{" => "\u{F0003}",
-                            _ => "\u{F0000}",
-                        });
+                        let bare = name.trim_matches(['{', '}']);
+                        // In PHP the braces may stand around the sigil.
+                        if self.language == Language::Php && name.ends_with('}') && out.ends_with('{') {
+                            out.pop();
+                        }
+                        match name.trim_matches('}') {
+                            "ENV{HOME" => out.push('~'),
+                            "ENV{" => out.push(SECRET),
+                            // An element of a list is not the list.
+                            _ if c == '$' && is_name(bare) && !matches!(chars.peek(), Some('[' | '{' | '-')) => {
+                                push_variable(&mut out, &format!("${bare}"));
+                            }
+                            _ => out.push(HOLE),
+                        }
                     } else {
                         out.push(c);
                     }
@@ -421,9 +430,25 @@ fn blanked(text: &str, begin: &str, open: char, close: char) -> String {
                 depth += 1;
             }
         }
-        out.push(HOLE);
+        let inside = rest[..end].strip_suffix(close).unwrap_or(rest).trim();
+        if is_name(inside) {
+            push_variable(&mut out, inside)
+        } else {
+            out.push(HOLE)
+        }
         rest = &rest[end..];
     }
     out.push_str(rest);
     out
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// A hole that is the value of a variable.
+fn push_variable(out: &mut String, name: &str) {
+    out.extend([HOLE, NAME]);
+    out.push_str(name);
+    out.push(NAME);
 }

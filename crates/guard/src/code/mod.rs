@@ -5,6 +5,8 @@ mod known;
 mod lexer;
 mod scan;
 mod sed;
+mod shape;
+mod values;
 
 pub(crate) use scan::scan;
 pub(crate) use sed::sed;

@@ -3,75 +3,20 @@
 //! This is no interpreter: branches and loops are read once, in order, and what is not a constant is a hole. Two rounds
 //! are made, the first one only to learn what names are bound to, so that a loop variable is known in the body before it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Language;
 use super::calls::{format, join};
 use super::known::{self, Action};
 use super::lexer::{Token, tokens};
+use super::shape;
+use super::values::{Arguments, Value, is_environment};
 use crate::eval::{Call, Writing};
 use crate::finding::Effect;
-use crate::text::{self, HOLE, PLAIN, REMOTE, SECRET};
+use crate::text::{self, HOLE, NAME, PLAIN, REMOTE, SECRET};
 
 /// How deep expressions may be nested.
 const DEEPEST: usize = 40;
-
-/// What an expression comes to.
-#[derive(Clone, Debug)]
-pub(super) enum Value {
-    Text(String),
-    List(Vec<Value>),
-    /// A name that is not bound: a module, a function, an object.
-    Path(String),
-    /// Nobody knows.
-    Unknown,
-}
-
-impl Value {
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::List(values) => values.iter().map(Self::text).collect::<Vec<_>>().join(" "),
-            Self::Path(path) if is_environment(path) => SECRET.into(),
-            Self::Path(_) | Self::Unknown => HOLE.into(),
-        }
-    }
-
-    /// Each text on its own.
-    pub(super) fn texts(&self) -> Vec<String> {
-        match self {
-            Self::List(values) => values.iter().flat_map(Self::texts).collect(),
-            other => vec![other.text()],
-        }
-    }
-}
-
-/// Whether a name is that of all variables of the environment, or of a view of them.
-fn is_environment(path: &str) -> bool {
-    ["os.environ", "process.env", "ENV", "%ENV", "ENVIRON", "$_ENV", "os.environb", "Deno.env"]
-        .iter()
-        .any(|name| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Arguments {
-    pub(super) values: Vec<Value>,
-    pub(super) named: Vec<(String, Value)>,
-}
-
-impl Arguments {
-    pub(super) fn text(&self, index: usize) -> Option<String> {
-        self.values.get(index).map(Value::text)
-    }
-
-    pub(super) fn texts(&self) -> Vec<String> {
-        self.values.iter().flat_map(Value::texts).collect()
-    }
-
-    pub(super) fn named(&self, names: &[&str]) -> Option<&Value> {
-        self.named.iter().find(|(name, _)| names.contains(&name.as_str())).map(|(_, value)| value)
-    }
-}
 
 /// Reports what a piece of code does.
 pub(crate) fn scan(call: &mut Call<'_, '_>, language: Language, source: &str) {
@@ -90,6 +35,8 @@ pub(crate) fn scan(call: &mut Call<'_, '_>, language: Language, source: &str) {
         sockets: false,
         shells: false,
         forks: false,
+        changing: HashSet::new(),
+        parameters: shape::parameters(&tokens),
         steps: 0,
     };
     scanner.round();
@@ -99,35 +46,9 @@ pub(crate) fn scan(call: &mut Call<'_, '_>, language: Language, source: &str) {
     if sockets && shells {
         call.asks(Effect::ExecuteRemote, "the network", "ties a shell to a connection");
     }
-    if forks && never_ends(&tokens) {
+    if forks && (shape::never_ends(&tokens) || shape::forks_again(language, source, &tokens)) {
         call.machine.without_end();
     }
-}
-
-/// Whether a loop in it has no end.
-fn never_ends(tokens: &[Token]) -> bool {
-    let name = |at: usize| match tokens.get(at) {
-        Some(Token::Name(name)) => name.as_str(),
-        Some(Token::Number(number)) => number.as_str(),
-        Some(Token::Sign(sign)) => sign,
-        _ => "",
-    };
-    (0..tokens.len()).any(|at| match name(at) {
-        "while" => {
-            let next = if name(at + 1) == "(" { name(at + 2) } else { name(at + 1) };
-            matches!(next, "True" | "true" | "1" | "fork" | "os" | "pcntl_fork")
-        }
-        "until" => matches!(name(at + 1), "false" | "0"),
-        "loop" | "forever" => matches!(name(at + 1), "{" | "do" | ""),
-        "for" => {
-            let next = if name(at + 1) == "(" { at + 2 } else { at + 1 };
-            name(next) == ";" && name(next + 1) == ";" || name(at + 1) == "{"
-        }
-        "iter" => name(at + 1) == "(" && name(at + 2) == "int",
-        "count" | "cycle" | "repeat" => name(at + 1) == "(",
-        "setInterval" => true,
-        _ => false,
-    })
 }
 
 pub(super) struct Scanner<'c, 'm, 'w, 't> {
@@ -137,6 +58,10 @@ pub(super) struct Scanner<'c, 'm, 'w, 't> {
     pub(super) at: usize,
     pub(super) depth: usize,
     pub(super) bound: HashMap<String, Value>,
+    /// Variables that get more than one value: which one they have where they are used, nobody follows.
+    changing: HashSet<String>,
+    /// Names that functions give to what they are called with.
+    parameters: HashSet<String>,
     /// Nothing is reported.
     pub(super) silent: bool,
     pub(super) sockets: bool,
@@ -213,7 +138,7 @@ impl Scanner<'_, '_, '_, '_> {
                 let Some(name) = self.name(0).map(str::to_owned) else { return };
                 self.at += 1;
                 let alias = self.alias().unwrap_or_else(|| name.clone());
-                self.bound.insert(alias, Value::Path(format!("{module}.{name}")));
+                self.bind(alias, Value::Path(format!("{module}.{name}")));
                 if !self.is(0, ",") {
                     return;
                 }
@@ -221,7 +146,7 @@ impl Scanner<'_, '_, '_, '_> {
         }
         loop {
             if let Some(alias) = self.alias() {
-                self.bound.insert(alias, Value::Path(module));
+                self.bind(alias, Value::Path(module));
             }
             if !self.is(0, ",") {
                 return;
@@ -281,7 +206,7 @@ impl Scanner<'_, '_, '_, '_> {
             value = Value::Text(HOLE.into());
         }
         for name in names {
-            self.bound.insert(name, value.clone());
+            self.bind(name, value.clone());
         }
     }
 
@@ -304,7 +229,7 @@ impl Scanner<'_, '_, '_, '_> {
         {
             self.at += 2;
             let value = self.expression();
-            self.bound.insert(name, value.clone());
+            self.bind(name, value.clone());
             return value;
         }
         let mut left = self.postfix();
@@ -621,6 +546,41 @@ impl Scanner<'_, '_, '_, '_> {
         }
     }
 
+    fn bind(&mut self, name: String, value: Value) {
+        let value = if self.parameters.contains(&name) { Value::Unknown } else { value };
+        if let Some(before) = self.bound.insert(name.clone(), value)
+            && self.bound.get(&name) != Some(&before)
+        {
+            self.changing.insert(name);
+        }
+    }
+
+    /// A text in which the variables that are known have their values.
+    fn filled(&self, text: String) -> String {
+        if !text.contains(NAME) {
+            return text;
+        }
+        let mut out = String::with_capacity(text.len());
+        for (at, part) in text.split(NAME).enumerate() {
+            let value = match self.bound.get(part) {
+                Some(Value::List(values)) if values.len() == 1 => values.first(),
+                value => value,
+            };
+            match value {
+                _ if at % 2 == 0 => out.push_str(part),
+                Some(Value::Text(value)) if value.len() < 4_096 && !self.changing.contains(part) => {
+                    // Its hole stands before it.
+                    if out.ends_with(HOLE) {
+                        out.pop();
+                    }
+                    out.push_str(value);
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
     fn primary(&mut self) -> Value {
         match self.peek(0).cloned() {
             Some(Token::Text(mut text)) => {
@@ -631,7 +591,7 @@ impl Scanner<'_, '_, '_, '_> {
                     text.push_str(more);
                     self.at += 1;
                 }
-                Value::Text(text)
+                Value::Text(self.filled(text))
             }
             Some(Token::Number(number)) => {
                 self.at += 1;
@@ -639,6 +599,7 @@ impl Scanner<'_, '_, '_, '_> {
             }
             Some(Token::Command(script)) => {
                 self.at += 1;
+                let script = self.filled(script);
                 Value::Text(self.run_text_captured(&script))
             }
             Some(Token::Words(words)) => {
