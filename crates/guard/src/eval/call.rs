@@ -405,6 +405,9 @@ pub(crate) fn shown(words: &[String]) -> String {
         if !shown.is_empty() {
             shown.push(' ');
         }
+        // Of a long word the beginning is enough.
+        let end = word.char_indices().nth(400).map_or(word.len(), |(at, _)| at);
+        let word = &word[..end];
         // A living glob is written as it was, without quotes that would kill it.
         if text::has_glob(word) {
             shown.push_str(&text::shown(word));

@@ -216,6 +216,8 @@ impl<'w> Machine<'w> {
     }
 
     pub(crate) fn report(&mut self, mut finding: Finding) {
+        // A finding is dearer than a step, and one text may be looked at for many choices.
+        self.budget = self.budget.saturating_sub(1);
         if !finding.target.starts_with('/') {
             finding.directory = self.cwd().unwrap_or_default();
         }
