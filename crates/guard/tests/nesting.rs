@@ -82,3 +82,13 @@ fn functions_that_call_one_another_come_to_an_end() {
         let _ = on_a_small_stack(command.to_owned());
     }
 }
+
+#[test]
+fn a_null_character_hides_nothing() {
+    let world = World::new("/home/u", "/home/u/project");
+    for (command, verdict) in
+        [("\0rm -rf /", Verdict::Hardline), ("r\0m -rf /", Verdict::Hardline), ("ls\0", Verdict::Dangerous)]
+    {
+        assert_eq!(judge(command, &world).verdict, verdict, "{command:?}");
+    }
+}

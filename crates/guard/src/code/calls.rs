@@ -152,7 +152,7 @@ impl Scanner<'_, '_, '_, '_> {
             }
             Action::Run => {
                 self.note_shell(&arguments);
-                return Value::Text(match arguments.values.first() {
+                return Value::Text(match arguments.values.first().or_else(|| arguments.named(&["cmd"])) {
                     Some(Value::List(words)) => self.words_captured(words.iter().map(Value::text).collect()),
                     _ if arguments.values.len() > 1 && matches!(self.language, Language::Perl | Language::Ruby) => {
                         self.words_captured(arguments.texts())
@@ -178,7 +178,8 @@ impl Scanner<'_, '_, '_, '_> {
                         words.extend(list);
                     }
                     Some(Value::Unknown | Value::Path(_)) => words.push(text::HOLES.to_string()),
-                    _ => {}
+                    // `new Deno.Command("rm", { args: […] })`
+                    _ => words.extend(arguments.named(&["args"]).map(Value::texts).unwrap_or_default()),
                 }
                 if words.len() == 1 { self.run_text(&words[0].clone()) } else { self.words(words) }
             }

@@ -386,6 +386,7 @@ pub(super) const CALLS: &[(&str, Action)] = {
         ("Deno.readTextFileSync", Read),
         ("Deno.Command", SpawnList),
         ("Deno.run", Run),
+        ("Deno.Command", SpawnList),
         ("Bun.spawn", Run),
         // PHP
         ("file_put_contents", Write),

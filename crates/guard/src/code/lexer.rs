@@ -432,9 +432,9 @@ fn blanked(text: &str, begin: &str, open: char, close: char) -> String {
         }
         let inside = rest[..end].strip_suffix(close).unwrap_or(rest).trim();
         if is_name(inside) {
-            push_variable(&mut out, inside)
+            push_variable(&mut out, inside);
         } else {
-            out.push(HOLE)
+            out.push(HOLE);
         }
         rest = &rest[end..];
     }

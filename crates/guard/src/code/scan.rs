@@ -348,7 +348,8 @@ impl Scanner<'_, '_, '_, '_> {
             let dot = self.is(0, ".") && !matches!(self.language, Language::Perl | Language::Php);
             let access = dot || self.is(0, "->") || self.is(0, "::") || self.is(0, "?.");
             if access {
-                if let Some(name) = self.name(1).map(|name| name.trim_start_matches(['$', '@']).to_owned()) {
+                let sigils: &[char] = if self.language == Language::JavaScript { &[] } else { &['$', '@'] };
+                if let Some(name) = self.name(1).map(|name| name.trim_start_matches(sigils).to_owned()) {
                     self.at += 2;
                     value = self.member(value, &name);
                     continue;
@@ -381,6 +382,17 @@ impl Scanner<'_, '_, '_, '_> {
                 && known::action(path) == Some(Action::Fork)
             {
                 self.forks = true;
+            }
+            // `` $`command` `` of zx and Bun is a command.
+            if let Value::Path(path) = &value
+                && self.language == Language::JavaScript
+                && path.rsplit('.').next() == Some("$")
+                && let Some(Token::Text(script)) = self.peek(0).cloned()
+            {
+                self.at += 1;
+                let script = self.filled(script);
+                value = Value::Text(self.run_text_captured(&script));
+                continue;
             }
             // In Perl a call without arguments is about `$_`, whatever that is.
             if let Value::Path(path) = &value

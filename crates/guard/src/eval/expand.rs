@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::arithmetic::{self, Outcome};
 use super::braces::{braces, has_braces};
-use super::state::{FileFact, Key, Slot, Value};
+use super::state::{FileFact, Value};
 use super::strings::{drop_prefix, drop_suffix, first, letters, replace, slice, substring};
 use super::{Feed, Machine};
 use crate::escapes;
@@ -376,30 +376,6 @@ impl Machine<'_> {
         value
     }
 
-    /// Assigns to a name or an element such as `a[1]`.
-    pub(super) fn assign_to(&mut self, name: &str, text: String) {
-        match name.split_once('[') {
-            Some((name, index)) => {
-                let index = index.trim_end_matches(']').trim_matches(['"', '\'']).to_owned();
-                let key = self.element_key(name, index);
-                self.assign_element(name, &key, text, false);
-            }
-            None if matches!(self.variable(name), Value::Array(_)) => self.assign_element(name, "0", text, false),
-            None => self.assign_text(name, text),
-        }
-    }
-
-    /// Assigns to an element of an array, or appends to it.
-    pub(super) fn assign_element(&mut self, name: &str, key: &str, value: String, append: bool) {
-        let mut elements = match self.variable(name) {
-            Value::Array(elements) => elements,
-            Value::Text(text) => vec![("0".into(), text)],
-            Value::Unset => Vec::new(),
-        };
-        put_element(&mut elements, key, value, append);
-        self.assign_array(name, elements);
-    }
-
     pub(super) fn compute(&mut self, expression: &str) -> Outcome {
         arithmetic::evaluate(expression, &mut |name| match self.variable(name) {
             // An index in the value is expanded, and that may run something.
@@ -732,28 +708,6 @@ impl Machine<'_> {
             Err(_) => HOLE.into(),
         }
     }
-
-    pub(super) fn assign_text(&mut self, name: &str, text: impl Into<String>) {
-        let mut text = text.into();
-        self.charge(text.len());
-        let name = self.references.get(name).cloned().unwrap_or_else(|| name.to_owned());
-        if name.contains('[') && !self.references.is_empty() {
-            return self.assign_to(&name, text);
-        }
-        for flag in self.attributes.get(&name).cloned().unwrap_or_default().chars() {
-            text = match flag {
-                'l' => text.to_lowercase(),
-                'u' => text.to_uppercase(),
-                'i' => self.compute(&text).value.map_or_else(|| PLAIN.to_string(), |value| value.to_string()),
-                _ => text,
-            };
-        }
-        self.state.set_text(&name, text);
-    }
-
-    pub(super) fn assign_array(&mut self, name: &str, elements: Vec<(String, String)>) {
-        self.state.set(Key::Variable(name.into()), Slot::Variable(Some(Rc::new(vec![Value::Array(elements)]))));
-    }
 }
 
 /// Whether a variable's name says that it holds a secret.
@@ -783,26 +737,4 @@ fn is_list(parameter: &Parameter, sign: &str) -> bool {
 /// Whether a word is more than bare text that can be divided.
 fn has_parts(word: &Word) -> bool {
     word.parts.iter().any(|part| !matches!(part, Part::Bare(text) if !text.starts_with('~')))
-}
-
-/// Puts an element in its place: numbers in their order, names behind them.
-pub(super) fn put_element(elements: &mut Vec<(String, String)>, key: &str, value: String, append: bool) {
-    match elements.iter_mut().find(|(at, _)| at == key) {
-        Some((_, text)) if append => text.push_str(&value),
-        Some((_, text)) => *text = value,
-        None => {
-            let number = key.parse::<u64>().ok();
-            let later = |(at, _): &(String, String)| match (number, at.parse::<u64>().ok()) {
-                (Some(number), Some(at)) => at > number,
-                (Some(_), None) => true,
-                (None, _) => false,
-            };
-            // Most often it goes to the end.
-            let place = match elements.last() {
-                Some(last) if later(last) => elements.iter().position(later).unwrap_or(elements.len()),
-                _ => elements.len(),
-            };
-            elements.insert(place, (key.to_owned(), value));
-        }
-    }
 }

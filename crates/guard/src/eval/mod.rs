@@ -7,11 +7,14 @@
 //! "cannot tell", never "safe".
 
 mod arithmetic;
+mod assign;
 mod braces;
 mod builtins;
 mod call;
 mod decode;
+mod endless;
 mod expand;
+mod files;
 mod run;
 pub(crate) mod state;
 mod strings;
@@ -115,6 +118,8 @@ pub(crate) struct Machine<'w> {
     pub(crate) stdin: Rc<RefCell<Feed>>,
     /// What has been printed so far where somebody reads it.
     pub(crate) out: String,
+    /// The last descriptor that the shell picked itself.
+    picked: u32,
     /// How many readers stand between a command and the person.
     captures: usize,
     /// Whether the last command succeeded, where that is certain.
@@ -166,6 +171,7 @@ impl<'w> Machine<'w> {
             stdin: Rc::default(),
             out: String::new(),
             captures: 0,
+            picked: 9,
             status: None,
             traps: Vec::new(),
             descriptors: HashMap::new(),
@@ -480,9 +486,13 @@ pub(crate) struct Reading {
 
 /// What a script would do, in the order of the text; a script that cannot be read is a finding as well.
 pub(crate) fn read(source: &str, world: &World, with_commands: bool) -> Reading {
-    let source = text::clean(source);
+    let mut source = text::clean(source);
     let mut machine = Machine::new(world, source.len());
     machine.commands = with_commands.then(Vec::new);
+    if source.contains('\0') {
+        machine.cannot_tell("shell", "", "holds a NUL character, which no shell reads the way it is written");
+        source = source.replace('\0', "").into();
+    }
     match shell::parse(&source) {
         Ok(script) => {
             machine.script(&script);

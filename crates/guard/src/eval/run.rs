@@ -1,16 +1,15 @@
-//! Lists, pipelines, branches, loops, functions and redirections.
+//! Lists, pipelines, branches, loops, functions and simple commands.
 
 use std::rc::Rc;
 
 use super::call::Call;
-use super::state::{FileFact, Key, Slot, Value};
-use super::{Feed, Frame, Machine, expand};
+use super::endless::{is_constant, spawns_without_end};
+use super::state::{Key, Slot, Value};
+use super::{Feed, Frame, Machine};
 use crate::finding::{Effect, Finding, TargetClass, Verdict};
 use crate::programs;
-use crate::shell::syntax::{
-    AssignedValue, Assignment, Command, Compound, Item, Join, Pipeline, Redirect, RedirectKind, Script, Simple, Word,
-};
-use crate::text::{self, HOLE, REMOTE};
+use crate::shell::syntax::{Command, Compound, Item, Join, Pipeline, RedirectKind, Script, Simple, Word};
+use crate::text::{self, HOLE};
 
 /// How many items of a loop are followed one by one.
 const MOST_UNROLLED: usize = 16;
@@ -22,17 +21,6 @@ const MOST_BRANCHES_OF_A_CHAIN: usize = 8;
 
 /// How many simple commands of one line are held against rules.
 const MOST_COMMANDS: usize = 400;
-
-/// Where a command's output goes.
-enum Sink {
-    /// Wherever the command's own shell prints.
-    Here,
-    Nowhere,
-    File {
-        path: String,
-        append: bool,
-    },
-}
 
 impl Machine<'_> {
     pub(super) fn item(&mut self, item: &Item) {
@@ -217,7 +205,12 @@ impl Machine<'_> {
                 });
                 self.status = None;
             }
-            Compound::Coprocess(command) => self.fork(|machine| machine.apart(|machine| machine.command(command))),
+            Compound::Coprocess(command) => {
+                self.fork(|machine| machine.apart(|machine| machine.command(command)));
+                // What it prints is read, and what it reads is written there.
+                let descriptors = [("0", 63), ("1", 60)].map(|(at, number)| (at.to_owned(), number.to_string()));
+                self.assign_array("COPROC", descriptors.to_vec());
+            }
         }
     }
 
@@ -421,88 +414,6 @@ impl Machine<'_> {
         }
     }
 
-    /// `declare -i`, `-l`, `-u`: what the variable will do to its values.
-    pub(super) fn declare_letters(&mut self, name: &str, arguments: &[String]) {
-        for argument in arguments {
-            let letters = argument.trim_start_matches(['-', '+']);
-            if letters.len() == argument.len() || !text::is_literal(argument) {
-                continue;
-            }
-            for letter in letters.chars().filter(|letter| matches!(letter, 'A' | 'i' | 'l' | 'u')) {
-                let known = self.attributes.entry(name.to_owned()).or_default();
-                // Small and capital letters exclude one another.
-                known.retain(|c| c != letter && !(matches!(c, 'l' | 'u') && matches!(letter, 'l' | 'u')));
-                if argument.starts_with('-') {
-                    known.push(letter);
-                }
-            }
-        }
-    }
-
-    pub(super) fn make_local(&mut self, name: &str) {
-        let key = Key::Variable(name.to_owned());
-        let slot = self.state.slot(&key);
-        if let Some(frame) = self.frames.last_mut() {
-            frame.locals.push((key, slot));
-        }
-    }
-
-    fn assign(&mut self, assignment: &Assignment, exported: bool) {
-        let name = assignment.name.as_str();
-        match &assignment.value {
-            AssignedValue::Scalar(word) => {
-                let mut value = self.assigned_text(word);
-                if let Some(index) = &assignment.index {
-                    let key = self.text_of(index);
-                    let key = self.element_key(name, key);
-                    return self.assign_element(name, &key, value, assignment.append);
-                }
-                if !assignment.append && matches!(self.variable(name), Value::Array(_)) {
-                    return self.assign_element(name, "0", value, false);
-                }
-                if assignment.append {
-                    match self.variable(name) {
-                        Value::Text(text) if self.attributes.get(name).is_some_and(|known| known.contains('i')) => {
-                            value = format!("({text})+({value})");
-                        }
-                        Value::Text(text) => value = text + &value,
-                        Value::Array(_) => return self.assign_element(name, "0", value, true),
-                        Value::Unset => {}
-                    }
-                }
-                if value.len() > super::MOST_OUTPUT {
-                    value = HOLE.into();
-                }
-                programs::environment::assigned(self, name, &value, exported);
-                self.assign_text(name, value);
-            }
-            AssignedValue::Array(words) => {
-                let mut elements = match self.variable(name) {
-                    Value::Array(elements) if assignment.append => elements,
-                    Value::Text(text) if assignment.append => vec![("0".into(), text)],
-                    _ => Vec::new(),
-                };
-                let mut next =
-                    elements.iter().filter_map(|(at, _)| at.parse::<u64>().ok()).max().map_or(0, |at| at + 1);
-                for (index, word) in words {
-                    if let Some(index) = index {
-                        let key = self.text_of(index);
-                        let key = self.element_key(name, key);
-                        let value = self.text_of(word);
-                        next = key.parse().map_or(next, |at: u64| at.saturating_add(1));
-                        expand::put_element(&mut elements, &key, value, false);
-                    } else {
-                        for value in self.arguments(std::slice::from_ref(word)) {
-                            expand::put_element(&mut elements, &next.to_string(), value, false);
-                            next += 1;
-                        }
-                    }
-                }
-                self.assign_array(name, elements);
-            }
-        }
-    }
-
     /// Runs a program, a function, a builtin or an alias with its arguments.
     pub(crate) fn run(&mut self, arguments: Vec<String>, environment: &[(String, String)]) {
         let Some(program) = arguments.first() else { return };
@@ -577,164 +488,6 @@ impl Machine<'_> {
         }
     }
 
-    // -------------------------------------------------------------------------------------------------- redirections
-
-    /// What is left of the text that is fed to the command, if one is.
-    pub(crate) fn fed(&mut self) -> Option<String> {
-        self.stdin.borrow_mut().rest()
-    }
-
-    fn redirected(&mut self, redirects: &[Redirect], program: &str, run: impl FnOnce(&mut Self)) {
-        if redirects.is_empty() {
-            return run(self);
-        }
-        let outer = Rc::clone(&self.stdin);
-        let mut sink = Sink::Here;
-        for redirect in redirects {
-            self.redirect(redirect, program, &mut sink);
-        }
-        match sink {
-            Sink::Here => run(self),
-            Sink::Nowhere => {
-                let _ = self.captured(run);
-            }
-            Sink::File { path, append } => {
-                let output = self.captured(run);
-                // These say what they print; of other programs silence is not known.
-                if output.is_empty() && !append && matches!(program, "cat" | "printf" | "echo") {
-                    Call::new(self, vec![program.to_owned()], &[]).write(&path, super::Writing::Empty);
-                }
-                let output = match self.state.files.get(&path) {
-                    Some(fact) if append => format!("{}{output}", fact.text),
-                    _ => output,
-                };
-                self.remember_file(&path, output);
-            }
-        }
-        self.stdin = outer;
-    }
-
-    fn redirect(&mut self, redirect: &Redirect, program: &str, sink: &mut Sink) {
-        let Some(word) = redirect.target.get() else { return };
-        match redirect.kind {
-            RedirectKind::HereDocument | RedirectKind::HereString => {
-                let mut text = self.text_of(word);
-                if redirect.kind == RedirectKind::HereString {
-                    text.push('\n');
-                }
-                self.feed(redirect.descriptor, Feed::of(text));
-            }
-            RedirectKind::Duplicate => {
-                let target = self.text_of(word);
-                if redirect.descriptor.unwrap_or(0) == 0
-                    && let Ok(number @ 3..) = target.trim_end_matches('-').parse::<u32>()
-                {
-                    // A descriptor that was opened earlier; where nobody saw that, it may lead anywhere.
-                    self.stdin = self.descriptors.get(&number).cloned().unwrap_or_else(|| Feed::of(HOLE.to_string()));
-                }
-            }
-            RedirectKind::Read => {
-                let mut paths = Vec::new();
-                self.expand_target(word, &mut paths);
-                for path in paths {
-                    let text = self.read_file(program, &path);
-                    self.feed(redirect.descriptor, Feed::of(text));
-                }
-            }
-            RedirectKind::Write
-            | RedirectKind::Append
-            | RedirectKind::ReadWrite
-            | RedirectKind::WriteBoth
-            | RedirectKind::AppendBoth => {
-                let append =
-                    matches!(redirect.kind, RedirectKind::Append | RedirectKind::AppendBoth | RedirectKind::ReadWrite);
-                let mut paths = Vec::new();
-                self.expand_target(word, &mut paths);
-                for path in paths {
-                    let own = redirect.descriptor.is_none_or(|descriptor| descriptor < 3);
-                    let place = self.write_file(program, &path, append, own);
-                    if redirect.kind == RedirectKind::ReadWrite {
-                        let remote = place.starts_with("/dev/tcp/") || place.starts_with("/dev/udp/");
-                        self.feed(redirect.descriptor, Feed::of(if remote { REMOTE } else { HOLE }.to_string()));
-                    }
-                    let output = matches!(redirect.kind, RedirectKind::WriteBoth | RedirectKind::AppendBoth)
-                        || redirect.descriptor.is_none_or(|descriptor| descriptor == 1);
-                    if redirect.kind == RedirectKind::ReadWrite || !output {
-                        continue;
-                    }
-                    *sink = match place.as_str() {
-                        "/dev/null" => Sink::Nowhere,
-                        path if path.starts_with("/dev/")
-                            && !path.starts_with("/dev/fd/")
-                            && !path.starts_with("/dev/shm/") =>
-                        {
-                            Sink::Here
-                        }
-                        _ => Sink::File { path: place, append },
-                    };
-                }
-            }
-        }
-    }
-
-    fn feed(&mut self, descriptor: Option<u32>, feed: Rc<std::cell::RefCell<Feed>>) {
-        match descriptor.unwrap_or(0) {
-            0 => self.stdin = feed,
-            number => {
-                self.descriptors.insert(number, feed);
-            }
-        }
-    }
-
-    /// What is fed through a path such as `/dev/fd/3`.
-    pub(crate) fn descriptor(&mut self, path: &str) -> Option<String> {
-        let own = ["/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"];
-        let number = own.iter().find_map(|directory| path.strip_prefix(directory))?;
-        let feed = self.descriptors.get(&number.parse().ok()?)?;
-        feed.borrow_mut().rest()
-    }
-
-    /// Runs a file whose text is known, unless it is the one that runs.
-    pub(crate) fn run_known(&mut self, path: &str, run: impl FnOnce(&mut Self)) {
-        if let Some(first) = self.frames.iter().position(|frame| frame.name == path) {
-            let forks: usize = self.frames[first..].iter().map(|frame| frame.forks).sum();
-            return if forks > 0 { self.without_end() } else { self.print(&HOLE.to_string()) };
-        }
-        self.frames.push(Frame { name: path.to_owned(), forks: 0, locals: Vec::new() });
-        self.apart(|machine| {
-            machine.state.set_text("0", path);
-            run(machine);
-        });
-        self.frames.pop();
-    }
-
-    fn expand_target(&mut self, word: &Word, paths: &mut Vec<String>) {
-        paths.extend(self.arguments(std::slice::from_ref(word)));
-    }
-
-    /// What a file holds, as far as this command knows; reading a secret is reported.
-    pub(crate) fn read_file(&mut self, program: &str, path: &str) -> String {
-        let mut call = Call::new(self, vec![program.to_owned()], &[]);
-        call.read(path)
-    }
-
-    fn write_file(&mut self, program: &str, path: &str, append: bool, own: bool) -> String {
-        let mut call = Call::new(self, vec![program.to_owned()], &[]);
-        call.redirect_into(path, append, own)
-    }
-
-    pub(crate) fn remember_file(&mut self, path: &str, text: String) {
-        // What is written into a table of cron runs as well, only later.
-        if let Some(names_users) = programs::accounts::is_cron_table(path) {
-            programs::accounts::cron_table(self, &text, names_users);
-        }
-        self.state.set(Key::File(path.to_owned()), Slot::Text(Some(text)));
-    }
-
-    pub(crate) fn file(&self, path: &str) -> Option<&FileFact> {
-        self.state.files.get(path)
-    }
-
     /// Runs the traps that were set since there were `from` of them.
     pub(super) fn run_traps(&mut self, from: usize) {
         while self.traps.len() > from {
@@ -768,71 +521,4 @@ pub(crate) fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// Whether a loop's condition never changes its mind.
-fn is_constant(condition: &Script) -> bool {
-    let [item] = condition.items.as_slice() else { return false };
-    let [command] = item.first.stages.as_slice() else { return false };
-    match command {
-        Command::Simple(simple) => {
-            let words: Vec<_> = simple.words.iter().map(Word::bare).collect();
-            item.rest.is_empty()
-                && matches!(
-                    words.as_slice(),
-                    [Some(":" | "true" | "false" | "/bin/true"), ..]
-                        | [Some("["), Some(_), Some("]")]
-                        | [Some("test"), Some(_)]
-                )
-        }
-        Command::Compound(compound, _) => match &**compound {
-            Compound::Arithmetic(word) => word.bare().is_some_and(|text| text.trim().parse::<i64>().is_ok()),
-            Compound::Test(words) => words.len() == 1,
-            _ => false,
-        },
-        Command::Function(..) => false,
-    }
-}
-
-/// Whether each round of an endless loop leaves something running and waits for nothing.
-fn spawns_without_end(body: &Script) -> bool {
-    let mut spawns = false;
-    for item in &body.items {
-        spawns |= item.background || holds_background(item);
-        if !item.background && waits(item) {
-            return false;
-        }
-    }
-    spawns
-}
-
-fn stages(item: &Item) -> impl Iterator<Item = &Command> {
-    std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline)).flat_map(|p| &p.stages)
-}
-
-fn inner(command: &Command) -> Vec<&Script> {
-    let Command::Compound(compound, _) = command else { return Vec::new() };
-    match &**compound {
-        Compound::Group(script) | Compound::Subshell(script) => vec![script],
-        Compound::If(arms, otherwise) => arms.iter().flat_map(|(a, b)| [a, b]).chain(otherwise).collect(),
-        Compound::Loop { condition, body, .. } => vec![condition, body],
-        Compound::For { body, .. } | Compound::ArithmeticFor { body, .. } => vec![body],
-        Compound::Case { arms, .. } => arms.iter().map(|(_, script)| script).collect(),
-        Compound::Arithmetic(_) | Compound::Test(_) | Compound::Coprocess(_) => Vec::new(),
-    }
-}
-
-fn holds_background(item: &Item) -> bool {
-    stages(item).flat_map(inner).any(|script| script.items.iter().any(|item| item.background || holds_background(item)))
-}
-
-fn waits(item: &Item) -> bool {
-    const PATIENT: [&str; 12] =
-        ["wait", "sleep", "read", "break", "exit", "return", "inotifywait", "select", "fg", "nc", "accept", "flock"];
-    stages(item).any(|command| match command {
-        Command::Simple(simple) => {
-            simple.words.first().and_then(Word::bare).is_some_and(|name| PATIENT.contains(&name))
-        }
-        other => inner(other).iter().any(|script| script.items.iter().any(|item| !item.background && waits(item))),
-    })
 }

@@ -185,10 +185,22 @@ fn start(call: &mut Call<'_, '_>, arguments: &[String]) {
     if options.has("help") {
         return;
     }
-    let mounts = mounts(call, &options);
+    let mut mounts = mounts(call, &options);
     privileges(call, &options, &mounts);
     let Some((image, command)) = options.operands.split_first() else { return };
     let mut words = command.to_vec();
+    // Devices of the host are those of the host also inside, and so is everything for who enters its namespaces.
+    if options.has("privileged") {
+        mounts.push(("/dev".to_owned(), "/dev".to_owned()));
+    }
+    for device in options.values("device") {
+        let mut parts = device.split(':');
+        let host = parts.next().unwrap_or_default();
+        mounts.push((host.to_owned(), parts.next().unwrap_or(host).to_owned()));
+    }
+    if options.value("pid") == Some("host") && words.first().is_some_and(|word| word == "nsenter") {
+        mounts.push(("/".to_owned(), "/".to_owned()));
+    }
     let entry = options.value("entrypoint").filter(|entry| !entry.is_empty()).map(str::to_owned);
     let shell = words.is_empty() && entry.as_deref().is_none_or(is_shell)
         || words.len() == 1 && words.first().is_some_and(|word| is_shell(word));

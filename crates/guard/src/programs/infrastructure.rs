@@ -313,6 +313,9 @@ fn model(call: &mut Call<'_, '_>) {
         ("terraform" | "tofu", ["output", name, ..]) if crate::eval::is_secret_name(&name.to_ascii_uppercase()) => {
             call.print(&SECRET.to_string());
         }
+        ("rclone", ["purge" | "delete" | "deletefile", path]) if !path.contains(':') => {
+            call.delete(path, Extent::Bulk);
+        }
         ("rclone", ["cat", ..]) => call.print(&REMOTE.to_string()),
         ("s3cmd", ["get", _, target, ..]) => {
             let path = call.write(target, Writing::Replace);
@@ -472,6 +475,9 @@ fn salt(call: &mut Call<'_, '_>, tool: &Tool) {
         return;
     }
     match function.as_str() {
+        "system.reboot" | "system.shutdown" | "system.poweroff" | "system.halt" | "system.init" => {
+            call.never(Effect::Power, function, "switches machines off or restarts them");
+        }
         "cmd.run" | "cmd.shell" | "cmd.run_all" | "cmd.script" => {
             let words = leading("", "").read(rest).operands;
             call.shell(&shells::joined(&words));

@@ -117,6 +117,16 @@ fn python(call: &mut Call<'_, '_>) {
 
 fn module(call: &mut Call<'_, '_>, module: &str, arguments: Vec<String>) {
     let program = match module {
+        // Runs what it measures.
+        "timeit" => {
+            let options = leading("nrsu", "number= repeat= setup= unit= process verbose help").read(&arguments);
+            for source in
+                options.values("s setup").map(str::to_owned).chain(options.operands.clone()).collect::<Vec<_>>()
+            {
+                code(call, Language::Python, &source);
+            }
+            return;
+        }
         "pip" | "pip3" => "pip",
         "poetry" | "twine" | "uv" | "pipx" | "alembic" | "flask" | "django" | "black" | "ruff" | "pytest" | "nox"
         | "tox" | "build" => module,

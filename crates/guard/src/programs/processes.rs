@@ -292,7 +292,12 @@ fn taskkill(call: &mut Call<'_, '_>) {
     let dashed = |word: &str, name: &str| word.trim_start_matches(['/', '-']) == name && word.starts_with(['/', '-']);
     let mut numbers = call.name.eq_ignore_ascii_case("tskill");
     for pair in words.windows(2) {
-        if (dashed(&pair[0], "im") || dashed(&pair[0], "fi")) && matches_everything(&pair[1].replace('"', "")) {
+        let filter = pair[1].replace('"', "");
+        let all_numbers =
+            || matches!(filter.split_whitespace().collect::<Vec<_>>().as_slice(), ["pid", "ne" | "gt" | "ge", _]);
+        if dashed(&pair[0], "fi") && all_numbers()
+            || (dashed(&pair[0], "im") || dashed(&pair[0], "fi")) && matches_everything(&filter)
+        {
             return call.never(Effect::ProcessKill, &pair[1], ALL);
         }
         numbers |= dashed(&pair[0], "pid");

@@ -655,8 +655,15 @@ fn awk(call: &mut Call<'_, '_>) {
     // A program that only begins prints what it says; the others change what they read.
     let begins = programs.iter().all(|program| program.trim_start().starts_with("BEGIN")) && files.is_empty();
     let mut printed = String::new();
+    // `-v name=value` comes before everything.
+    let mut set = String::new();
+    for (name, value) in options.values("v assign").filter_map(|assign| assign.split_once('=')) {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        set += &format!("BEGIN {{ {name} = \"{value}\" }}\n");
+    }
     for program in &programs {
-        printed.push_str(&call.captured(|call| interpreters::code(call, interpreters::Language::Awk, program)));
+        let program = format!("{set}{program}");
+        printed.push_str(&call.captured(|call| interpreters::code(call, interpreters::Language::Awk, &program)));
     }
     if !begins || printed.is_empty() {
         printed = filtered(call, &text);

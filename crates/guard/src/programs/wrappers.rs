@@ -299,12 +299,11 @@ fn simple(call: &mut Call<'_, '_>) {
         call.asks(Effect::Persistence, "a timer", "schedules something that runs later");
     }
     if name == "expect" {
-        for text in options.values("c").map(str::to_owned).collect::<Vec<_>>() {
-            for word in text.split(['\n', ';']).filter_map(|line| line.trim().strip_prefix("spawn ")) {
-                call.shell(word);
-            }
+        let mut scripts: Vec<String> = options.values("c").map(str::to_owned).collect();
+        if scripts.is_empty() && options.operands.iter().all(|file| file == "-") {
+            scripts.extend(call.input());
         }
-        return;
+        return scripts.iter().for_each(|script| expect(call, script));
     }
     let mut words = options.operands;
     // `nice -5 program`: a number in the place of an option.
@@ -326,6 +325,19 @@ fn simple(call: &mut Call<'_, '_>) {
         return behind_verb(call, &words);
     }
     call.run(words);
+}
+
+/// A script of `expect` starts programs and types for a person.
+fn expect(call: &mut Call<'_, '_>, script: &str) {
+    let lines = || script.split(['\n', ';']).map(str::trim);
+    for program in lines().filter_map(|line| line.strip_prefix("spawn ")) {
+        call.shell(program);
+        let asks_for_a_password = ["sudo", "su", "ssh", "scp", "sftp", "passwd", "doas", "mysql", "psql"];
+        let name = crate::eval::base_name(program.split_whitespace().next().unwrap_or_default()).to_owned();
+        if asks_for_a_password.contains(&name.as_str()) && script.contains("send") {
+            call.asks(Effect::Privilege, &name, "types for a person where a password is asked for");
+        }
+    }
 }
 
 /// `direnv exec . program`, `op run -- program`: whatever follows the verb.

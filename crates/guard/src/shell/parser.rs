@@ -703,11 +703,13 @@ impl<'s> Parser<'s> {
         let digits = self.bytes[begin..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         if digits > 0 {
             self.at += digits;
-        } else if self.peek() == Some(b'{') {
-            // `{name}> file`: the shell picks the descriptor.
+        }
+        let mut variable = None;
+        if digits == 0 && self.peek() == Some(b'{') {
             let length =
                 self.bytes[begin + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
             if length > 0 && self.peek_at(length + 1) == Some(b'}') {
+                variable = Some(self.source[begin + 1..begin + 1 + length].to_owned());
                 self.at += length + 2;
             }
         }
@@ -756,7 +758,7 @@ impl<'s> Parser<'s> {
             }
             let _ = cell.set(word);
         }
-        Ok(Some(Redirect { descriptor, kind, target: cell }))
+        Ok(Some(Redirect { descriptor, variable, kind, target: cell }))
     }
 
     /// A script inside `$( )`, backticks or `<( )`; the here-documents of the text around it wait meanwhile.
@@ -785,8 +787,12 @@ fn is_definition(script: &Script) -> bool {
 /// `|&` is `2>&1 |`.
 fn errors_follow(command: &mut Command) {
     let one = Word { parts: vec![Part::Bare("1".into())] };
-    let redirect =
-        Redirect { descriptor: Some(2), kind: RedirectKind::Duplicate, target: Rc::new(OnceCell::from(one)) };
+    let redirect = Redirect {
+        descriptor: Some(2),
+        variable: None,
+        kind: RedirectKind::Duplicate,
+        target: Rc::new(OnceCell::from(one)),
+    };
     match command {
         Command::Simple(simple) => simple.redirects.push(redirect),
         Command::Compound(_, redirects) => redirects.push(redirect),

@@ -116,6 +116,8 @@ pub(crate) enum AssignedValue {
 pub(crate) struct Redirect {
     /// The descriptor in front of it, if one is written.
     pub descriptor: Option<u32>,
+    /// `{name}> file`: the shell picks the descriptor and puts its number here.
+    pub variable: Option<String>,
     /// What it does.
     pub kind: RedirectKind,
     /// The file, the descriptor, or the text of a here-document or here-string.
