@@ -37,6 +37,12 @@ impl Scanner<'_, '_, '_, '_> {
                 let rest = Arguments { values: arguments.values[1..].to_vec(), named: Vec::new() };
                 return self.called(&Value::Path(name), rest);
             }
+            // `map(shutil.rmtree, […])`
+            "map" | "filter" if matches!(arguments.values.first(), Some(Value::Path(name)) if known::action(name).is_some()) =>
+            {
+                let rest = Arguments { values: arguments.values[1..].to_vec(), named: Vec::new() };
+                return self.called(&arguments.values[0].clone(), rest);
+            }
             _ => {}
         }
         // A method of what a call came to, such as `Path("x").unlink`.
@@ -319,6 +325,8 @@ impl Scanner<'_, '_, '_, '_> {
                 let module = first.trim_start_matches("node:").replace("::", ".").replace('/', ".");
                 return Value::Path(module);
             }
+            Action::Native => return Value::Path("libc".into()),
+            Action::Power => self.words(vec!["reboot".into()]),
             Action::Sql => {
                 if !self.silent && text::is_literal(&first) {
                     crate::programs::sql_text(self.call, &first);

@@ -92,6 +92,10 @@ pub(super) enum Action {
     Input,
     /// A module by its name.
     Module,
+    /// The library of the system.
+    Native,
+    /// The machine stops or restarts.
+    Power,
     /// Statements of a database.
     Sql,
 }
@@ -101,8 +105,8 @@ pub(super) const CALLS: &[(&str, Action)] = {
     use Action::{
         Base64, ChangeDirectory, Character, Chmod, ChmodFirst, Chown, Copy, Create, Delete, DeleteMaybe, DeleteTree,
         Empty, Evaluate, ExpandUser, Fetch, FetchTo, Fork, Format, Glob, Hex, Home, Input, Join, Kill, KillFirst, Link,
-        List, Load, Module, Move, Open, OpenHandle, Pack, Print, PrintFormat, Read, Run, Same, Socket, Spawn,
-        SpawnList, Sql, Variable, Write,
+        List, Load, Module, Move, Native, Open, OpenHandle, Pack, Power, Print, PrintFormat, Read, Run, Same, Socket,
+        Spawn, SpawnList, Sql, Variable, Write,
     };
     &[
         // Python
@@ -122,6 +126,9 @@ pub(super) const CALLS: &[(&str, Action)] = {
         ("os.symlink", Link),
         ("os.link", Link),
         ("os.system", Run),
+        ("CDLL", Native),
+        ("LoadLibrary", Native),
+        ("libc.reboot", Power),
         ("os.popen", Run),
         ("subprocess.run", Run),
         ("subprocess.call", Run),
