@@ -74,7 +74,7 @@ impl Machine<'_> {
         for word in words {
             self.expand(word, &mut arguments);
         }
-        self.charge(arguments.iter().map(String::len).sum());
+        self.charge(arguments.iter().map(|argument| argument.len() + 64).sum());
         arguments
     }
 
