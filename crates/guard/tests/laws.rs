@@ -160,7 +160,7 @@ fn a_shell_around_a_command_never_lowers_a_verdict() {
     never_lower("sh -c \"…\"", &["$0"], |row| stays_whole(row).then(|| format!("sh -c {}", double(&row.cmd))));
     never_lower("eval", &[], |row| stays_whole(row).then(|| format!("eval {}", single(&row.cmd))));
     // What reads its input finds nothing more there: a shell with more rights, `xargs`.
-    never_lower("bash <<<", &["xargs"], |row| {
+    never_lower("bash <<<", &["xargs", "bash -l", "su -c bash"], |row| {
         (stays_whole(row) && row.family != "privilege").then(|| format!("bash <<< {}", single(&row.cmd)))
     });
     never_lower("( … )", &[], |row| Some(format!("( {}\n)", row.cmd)));

@@ -8,6 +8,11 @@ use crate::eval::{Extent, Writing};
 use crate::finding::{Effect, TargetClass};
 use crate::text::{self, HOLE, REMOTE, SECRET};
 
+/// One argument.
+fn arguments_of(text: String) -> Arguments {
+    Arguments { values: vec![Value::Text(text)], named: Vec::new() }
+}
+
 impl Scanner<'_, '_, '_, '_> {
     pub(super) fn called(&mut self, callee: &Value, arguments: Arguments) -> Value {
         let Value::Path(path) = callee else { return Value::Unknown };
@@ -43,13 +48,25 @@ impl Scanner<'_, '_, '_, '_> {
                 let rest = Arguments { values: arguments.values[1..].to_vec(), named: Vec::new() };
                 return self.called(&arguments.values[0].clone(), rest);
             }
+            "scalar reverse" => return Value::Text(arguments.texts().concat().chars().rev().collect()),
+            // Perl's `File::Find` calls a function with each file of a tree in `$_`.
+            "find" | "finddepth" if self.language == Language::Perl => {
+                let directory = arguments.texts().into_iter().rfind(|text| text::is_literal(text));
+                let found = arguments_of(directory.unwrap_or_else(|| HOLE.into()));
+                let file = self.perform(Action::List, &path, found, None);
+                for name in ["$_", "$File.Find.name", "$File::Find::name"] {
+                    self.bind(name.to_owned(), file.clone());
+                }
+                return Value::Unknown;
+            }
             _ => {}
         }
         // A method of what a call came to, such as `Path("x").unlink`.
         match known::action(&path) {
             Some(action) => self.perform(action, &path, arguments, None),
             None => {
-                let secret = arguments.texts().iter().any(|text| text.contains(SECRET));
+                let named = arguments.named.iter().map(|(_, value)| value.text());
+                let secret = arguments.texts().into_iter().chain(named).any(|text| text.contains(SECRET));
                 if secret && path.contains("post") {
                     self.sends_secret(&path);
                 }
@@ -135,8 +152,13 @@ impl Scanner<'_, '_, '_, '_> {
             }
             Action::Write => {
                 let append = path.contains("append") || arguments.named(&["append"]).is_some();
-                let target = if self.language == Language::R { second } else { first };
-                self.write(&target, if append { Writing::Edit } else { Writing::Replace });
+                let (target, content) = if self.language == Language::R { (second, first) } else { (first, second) };
+                let writing = match append {
+                    true => Writing::Edit,
+                    false if content.is_empty() => Writing::Empty,
+                    false => Writing::Replace,
+                };
+                self.write(&target, writing);
             }
             Action::Empty => self.write(&first, Writing::Empty),
             Action::Create => self.write(&first, Writing::Create),

@@ -426,6 +426,9 @@ pub(super) const CALLS: &[(&str, Action)] = {
         ("ftruncate", Empty),
         ("array_map", Same),
         ("array_walk", Same),
+        ("reverse", Same),
+        ("scalar", Same),
+        ("scalar reverse", Same),
         // Lua, R, Lisp and others
         ("os.execute", Run),
         ("io.popen", Run),

@@ -338,7 +338,11 @@ impl Scanner<'_, '_, '_, '_> {
     }
 
     fn postfix(&mut self) -> Value {
+        let reversed = self.name(0) == Some("reverse") && self.wants_one_text();
         let mut value = self.primary();
+        if reversed {
+            value = Value::Path("scalar reverse".into());
+        }
         loop {
             if self.is(0, "(") && matches!(value, Value::Path(_)) {
                 let arguments = self.arguments();
@@ -401,8 +405,8 @@ impl Scanner<'_, '_, '_, '_> {
                 && !self.begins_expression()
                 && !self.is(0, "=>")
             {
-                let arguments = Arguments { values: vec![Value::Text(HOLE.into())], named: Vec::new() };
-                return self.called(&value, arguments);
+                let it = self.bound.get("$_").cloned().unwrap_or(Value::Unknown);
+                return self.called(&value, Arguments { values: vec![it], named: Vec::new() });
             }
             // A call without parentheses.
             if let Value::Path(path) = &value
@@ -425,6 +429,21 @@ impl Scanner<'_, '_, '_, '_> {
             }
             return value;
         }
+    }
+
+    /// Whether a word of Perl stands where it gives one text and no list: `scalar reverse …`, `$x = reverse …`.
+    fn wants_one_text(&self) -> bool {
+        let before = |back: usize| self.at.checked_sub(back).map(|at| &self.tokens[at]);
+        self.language == Language::Perl
+            && match before(1) {
+                Some(Token::Name(name)) => name == "scalar",
+                Some(Token::Sign(sign)) => match *sign {
+                    "." => true,
+                    "=" => matches!(before(2), Some(Token::Name(name)) if name.starts_with('$')),
+                    _ => false,
+                },
+                _ => false,
+            }
     }
 
     /// Whether an argument may follow a name without a parenthesis.
@@ -558,7 +577,7 @@ impl Scanner<'_, '_, '_, '_> {
         }
     }
 
-    fn bind(&mut self, name: String, value: Value) {
+    pub(super) fn bind(&mut self, name: String, value: Value) {
         let value = if self.parameters.contains(&name) { Value::Unknown } else { value };
         if let Some(before) = self.bound.insert(name.clone(), value)
             && self.bound.get(&name) != Some(&before)

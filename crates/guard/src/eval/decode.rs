@@ -191,7 +191,21 @@ fn tac(_: &[String], input: &str) -> Option<String> {
 
 /// The characters of a set of `tr`, in order.
 fn set(spec: &str) -> Option<Vec<char>> {
-    let spec = escapes::ansi_c(spec);
+    // A dash with a backslash is no range; `\\-` is one, from the backslash on.
+    const DASH: char = '\u{F8FF}';
+    let mut marked = String::with_capacity(spec.len());
+    let mut letters = spec.chars();
+    while let Some(c) = letters.next() {
+        if c != '\\' {
+            marked.push(c);
+            continue;
+        }
+        match letters.next() {
+            Some('-') => marked.push(DASH),
+            other => marked.extend(std::iter::once(c).chain(other)),
+        }
+    }
+    let spec = escapes::ansi_c(&marked);
     let mut chars: Vec<char> = Vec::new();
     let source: Vec<char> = spec.chars().collect();
     let mut at = 0;
@@ -226,7 +240,7 @@ fn set(spec: &str) -> Option<Vec<char>> {
             chars.extend(from..=to);
             at += 3;
         } else {
-            chars.push(source[at]);
+            chars.push(if source[at] == DASH { '-' } else { source[at] });
             at += 1;
         }
     }
@@ -405,7 +419,7 @@ fn grep(arguments: &[String], input: &str) -> Option<String> {
         let word = pattern.trim_start_matches('^');
         let word = word.strip_suffix('=').unwrap_or(word);
         let certain = input.contains(text::SECRET)
-            && !super::call::is_secret_name(word)
+            && !super::expand::finds_secrets(word)
             && word.len() > 2
             && !word.contains(['.', '*', '|', '[', '^', '=', '$'])
             && !options.has("v invert-match");

@@ -500,7 +500,8 @@ impl Machine<'_> {
                     }
                     None => self.value(&name, None),
                 },
-                Held::Text(_) => Held::Text(HOLE.into()),
+                // A variable that nobody can name may be any, those with secrets as well.
+                Held::Text(_) => Held::Text(format!("{HOLE}{SECRET}")),
                 other => other,
             }
         } else {
@@ -710,15 +711,23 @@ impl Machine<'_> {
     }
 }
 
+/// What stands in the names of variables that hold secrets.
+const SECRET_NAMES: [&str; 10] =
+    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY", "API_KEY", "APIKEY", "PGPASS"];
+
 /// Whether a variable's name says that it holds a secret.
 pub fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY", "API_KEY", "APIKEY", "PGPASS"]
-        .iter()
-        .any(|part| name.contains(part))
+    SECRET_NAMES.iter().any(|part| name.contains(part))
         || name.ends_with("_KEY")
         || name.ends_with("_PASS")
         || name.ends_with("_PAT")
+}
+
+/// Whether a search for this word finds variables with secrets: `KEY`, `PASS`, `API`.
+pub(super) fn finds_secrets(word: &str) -> bool {
+    let word = word.to_ascii_uppercase();
+    looks_secret(&word) || SECRET_NAMES.iter().any(|part| part.contains(&word))
 }
 
 fn each(held: Held, change: impl Fn(&str) -> String) -> Held {

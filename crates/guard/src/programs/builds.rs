@@ -1,5 +1,7 @@
 //! Build tools: they run the project's own code, which the person knows, unless this very command fetched it.
 
+use std::collections::HashSet;
+
 use super::options::{Grammar, gnu, leading, single_dash};
 use super::registries::{self, ADDRESS, PUBLISHES};
 use super::{Program, environment, prints, runs, verbs};
@@ -132,7 +134,7 @@ fn make(call: &mut Call<'_, '_>) {
         return;
     }
     for text in options.values("eval E").map(str::to_owned).collect::<Vec<_>>() {
-        makefile(call, &text);
+        makefile(call, &text, &["$"]);
     }
     for word in &options.operands {
         let Some((name, value)) = word.split_once('=') else { continue };
@@ -143,7 +145,7 @@ fn make(call: &mut Call<'_, '_>) {
         ) {
             program(call, value);
         } else if value.contains("$(shell ") || value.contains('`') {
-            makefile(call, value);
+            makefile(call, value, &[]);
         }
     }
     if options.has("n dry-run just-print recon q question") {
@@ -163,16 +165,17 @@ fn make(call: &mut Call<'_, '_>) {
     if files.is_empty() {
         files = ["GNUmakefile", "makefile", "Makefile"].map(str::to_owned).to_vec();
     }
+    let goals: Vec<&str> = options.operands.iter().filter(|word| !word.contains('=')).map(String::as_str).collect();
     for file in files {
         if matches!(file.as_str(), "-" | "/dev/stdin") {
             if let Some(text) = call.input() {
-                makefile(call, &text);
+                makefile(call, &text, &goals);
             }
             continue;
         }
         let path = call.place(&within(&file), true).path;
         if let Some(text) = call.machine.file(&path).map(|fact| fact.text.clone()) {
-            makefile(call, &text);
+            makefile(call, &text, &goals);
         } else {
             project_code(call, &within(&file));
         }
@@ -188,12 +191,17 @@ fn program(call: &mut Call<'_, '_>, value: &str) {
 }
 
 /// Text that `make` reads: recipes, and what is run while it reads.
-fn makefile(call: &mut Call<'_, '_>, source: &str) {
+///
+/// Only recipes that the goals need are read, if every goal is named and nothing in the text makes rules of its own.
+fn makefile(call: &mut Call<'_, '_>, source: &str, goals: &[&str]) {
     if source.contains(text::REMOTE) {
         return call.asks(Effect::ExecuteRemote, "makefile", "runs text that comes over the network");
     }
     if text::is_unknown(source) {
         call.cannot_tell("reads rules of which a part is unknown");
+    }
+    if source.contains(".RECIPEPREFIX") {
+        call.cannot_tell("marks recipes in a way of its own");
     }
     let source = source.replace("\\\n", " ");
     for line in source.lines() {
@@ -206,17 +214,81 @@ fn makefile(call: &mut Call<'_, '_>, source: &str) {
         if let Some((_, script)) = line.split_once("!=") {
             call.shell(script);
         }
-        let recipe = match line.strip_prefix('\t') {
-            Some(recipe) => recipe,
-            None => match line.split_once(';') {
-                Some((rule, recipe)) if rule.contains(':') => recipe,
-                _ => continue,
-            },
-        };
-        let recipe = recipe.trim_start().trim_start_matches(['@', '-', '+']);
-        // `$$` is the shell's `$`; variables of the makefile are not followed.
-        call.shell(&recipe.replace("$$", "$"));
+        if let Some((name, value)) = line.split_once('=')
+            && name.trim_end_matches([':', '+', '?', ' ']) == "SHELL"
+        {
+            program(call, value.trim());
+        }
     }
+    let rules = rules(&source);
+    let wanted = wanted(&source, &rules, goals);
+    for rule in rules.iter().filter(|rule| wanted.as_ref().is_none_or(|wanted| rule.makes(wanted))) {
+        for recipe in &rule.recipes {
+            let recipe = recipe.trim_start().trim_start_matches(['@', '-', '+']);
+            // `$$` is the shell's `$`; variables of the makefile are not followed.
+            call.shell(&recipe.replace("$$", "$"));
+        }
+    }
+}
+
+/// `targets: needs` and the lines below it.
+#[derive(Default)]
+struct Rule<'s> {
+    targets: Vec<&'s str>,
+    needs: Vec<&'s str>,
+    recipes: Vec<&'s str>,
+}
+
+impl Rule<'_> {
+    fn makes(&self, wanted: &HashSet<&str>) -> bool {
+        self.targets.is_empty() || self.targets.iter().any(|target| wanted.contains(target))
+    }
+}
+
+fn rules(source: &str) -> Vec<Rule<'_>> {
+    let mut rules = vec![Rule::default()];
+    for line in source.lines() {
+        if let Some(recipe) = line.strip_prefix('\t') {
+            rules.last_mut().expect("one from the start").recipes.push(recipe);
+            continue;
+        }
+        let line = line.split('#').next().unwrap_or_default();
+        let Some((targets, rest)) = line.split_once(':') else { continue };
+        let rest = rest.trim_start_matches(':');
+        if targets.contains('=') || rest.starts_with('=') {
+            continue;
+        }
+        let (needs, recipe) = rest.split_once(';').map_or((rest, None), |(needs, recipe)| (needs, Some(recipe)));
+        rules.push(Rule {
+            targets: targets.split_whitespace().collect(),
+            needs: needs.split_whitespace().collect(),
+            recipes: recipe.into_iter().collect(),
+        });
+    }
+    rules
+}
+
+/// The targets that have to be made for the goals; none if that cannot be told.
+fn wanted<'s>(source: &str, rules: &[Rule<'s>], goals: &[&'s str]) -> Option<HashSet<&'s str>> {
+    let plain = |name: &str| !name.contains(['$', '%', '*', '?', '(']) && !text::is_unknown(name);
+    let makes_rules = ["define ", "include", "$(eval", "$(call", ".DEFAULT", "vpath"];
+    if makes_rules.iter().any(|word| source.contains(word))
+        || !rules.iter().all(|rule| rule.targets.iter().chain(&rule.needs).all(|name| plain(name)))
+    {
+        return None;
+    }
+    let first = || rules.iter().flat_map(|rule| &rule.targets).find(|target| !target.starts_with('.')).copied();
+    let mut open: Vec<&str> = if goals.is_empty() { first().into_iter().collect() } else { goals.to_vec() };
+    if !open.iter().all(|goal| plain(goal)) {
+        return None;
+    }
+    let mut wanted = HashSet::new();
+    while let Some(target) = open.pop() {
+        if wanted.insert(target) {
+            open.extend(rules.iter().filter(|rule| rule.targets.contains(&target)).flat_map(|rule| &rule.needs));
+        }
+    }
+    Some(wanted)
 }
 
 // --------------------------------------------------------------------------------------------------------------- cargo

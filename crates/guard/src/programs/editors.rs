@@ -89,7 +89,9 @@ fn edit(call: &mut Call<'_, '_>, commands: &[String], files: &[String]) {
             call.shell(rest);
         } else if let Some(rest) = bare.strip_prefix("terminal ").or_else(|| bare.strip_prefix("term ")) {
             call.shell(rest);
-        } else if let Some(at) = bare.find("system(") {
+        } else if let Some(at) = bare.find("system(")
+            && !matches!(call.name.as_str(), "ed" | "red")
+        {
             interpreters::code(call, interpreters::Language::Python, &bare[at..]);
         } else if let Some((language, rest)) = [
             ("python3 ", interpreters::Language::Python),

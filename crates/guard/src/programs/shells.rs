@@ -146,7 +146,7 @@ fn su(call: &mut Call<'_, '_>) {
         return call.run(vec!["bash".to_owned()]);
     }
     for command in commands {
-        call.shell(&command);
+        super::wrappers::elevated_text(call, &command);
     }
 }
 

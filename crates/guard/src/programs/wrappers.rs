@@ -146,7 +146,7 @@ fn sudo(call: &mut Call<'_, '_>) {
             // It reads what it is fed.
             return call.run(vec!["bash".to_owned()]);
         }
-        return call.shell(&shells::joined(&words));
+        return elevated_text(call, &shells::joined(&words));
     }
     if words.is_empty() {
         if options.unknown {
@@ -161,6 +161,13 @@ fn sudo(call: &mut Call<'_, '_>) {
 fn elevated(call: &mut Call<'_, '_>, words: Vec<String>) {
     let before = std::mem::replace(&mut call.machine.elevated, true);
     call.run(words);
+    call.machine.elevated = before;
+}
+
+/// Runs a text with the rights of another user.
+pub(super) fn elevated_text(call: &mut Call<'_, '_>, script: &str) {
+    let before = std::mem::replace(&mut call.machine.elevated, true);
+    call.shell(script);
     call.machine.elevated = before;
 }
 
