@@ -98,7 +98,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "C", value_delimiter = ',')]
     pub(crate) disable: Option<Vec<String>>,
     /// What happens to dangerous calls: you are asked (ask), a model looks first (smart), they pass (all), or they are
-    /// refused (none). approvals.mode says it otherwise.
+    /// refused (none). Left out, approvals.mode decides. What must never run is refused in any case.
     #[arg(long, value_name = "ask|smart|all|none", hide_possible_values = true)]
     pub(crate) approve: Option<Approve>,
     /// Where the session starts; the current directory if left out.
@@ -201,7 +201,7 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// What happens to dangerous calls: you are asked (ask), a model looks first (smart), they pass (all), or they are
-    /// refused (none). approvals.mode says it otherwise.
+    /// refused (none). Left out, approvals.mode decides. What must never run is refused in any case.
     #[arg(long, value_name = "ask|smart|all|none", hide_possible_values = true)]
     pub(crate) approve: Option<Approve>,
 }

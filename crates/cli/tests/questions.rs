@@ -32,7 +32,7 @@ fn talk(hermes: &Hermes, script: &[String]) -> PtySession {
 
 /// How the requests ended so far, by whom, and what they were about.
 fn book(hermes: &Hermes) -> Vec<(String, String, String)> {
-    let entries = hermes.run(&["approvals", "log", "--json"]).json();
+    let entries = hermes.run(&["approvals", "log", "--json"]).json()["requests"].clone();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let entries = entries.as_array().unwrap().iter();
     entries.map(|entry| (text(&entry["end"]), text(&entry["by"]), text(&entry["request"]["subject"]))).collect()
@@ -130,7 +130,7 @@ fn a_question_that_nobody_answers_expires_and_swallows_nothing() {
     // Half an answer, without Enter, is none, and no part of what is typed next.
     session.send("o").unwrap();
     session.flush().unwrap();
-    expect(&mut session, "No answer within 2.0 s, so it does not run.");
+    expect(&mut session, "No answer within 2 s, so it does not run.");
     expect(&mut session, "Then not.");
     expect(&mut session, "› ");
     session.send_line("what next?").unwrap();
@@ -189,7 +189,7 @@ fn approval_20_two_risky_commands_of_one_turn_are_asked_about_and_answered_one_a
     expect(&mut session, "› ");
     leave(session);
     assert!(!hermes.home.work().join("a").exists() && !hermes.home.work().join("b").exists());
-    let entries = hermes.run(&["approvals", "log", "--json"]).json();
+    let entries = hermes.run(&["approvals", "log", "--json"]).json()["requests"].clone();
     assert_ne!(entries[0]["request"]["id"], entries[1]["request"]["id"]);
     assert_eq!(book(&hermes).iter().map(|entry| entry.0.as_str()).collect::<Vec<_>>(), ["approved_once"; 2]);
 }

@@ -109,7 +109,7 @@ fn with_approve_smart_a_model_looks_first_at_the_whole_command() {
     assert_eq!((ran.out.as_str(), ran.code), ("Gone.\n", 0), "{ran:?}");
     assert!(!hermes.home.work().join("build").exists());
     let log = hermes.run(&["approvals", "log"]).out;
-    assert!(log.contains("approved once by the reviewer") && log.contains("not answered"), "{log}");
+    assert!(log.contains("approved once by the reviewer") && log.contains("nobody was there to ask"), "{log}");
     // What never runs is not shown to it.
     let call = Reply::calls([Call::new("terminal", json!({ "command": "rm -rf /" }))]);
     let server = ModelServer::start([call, Reply::text("I see.")]);

@@ -270,9 +270,9 @@ pub enum RequestEnd {
     ApprovedSession,
     /// Yes, for good.
     ApprovedAlways,
-    /// No.
+    /// No; also where nobody is there to be asked.
     Denied,
-    /// Nobody answered in time, or nobody was there to be asked.
+    /// Nobody answered in time.
     Expired,
     /// The turn was stopped, what was asked about changed, or the answer could not be stored.
     Cancelled,

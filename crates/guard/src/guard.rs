@@ -244,8 +244,8 @@ fn wanted_by_a_rule(before: usize, why: String) -> Doubt {
 
 /// A finding as one sentence.
 fn sentence(finding: &Finding) -> String {
-    let target =
-        if matches!(finding.target.as_str(), "" | "…") { String::new() } else { format!(" ({})", finding.target) };
+    let said = matches!(finding.target.as_str(), "" | "…") || finding.why.contains(&finding.target);
+    let target = if said { String::new() } else { format!(" ({})", finding.target) };
     // Nobody can tell the name of a program that is only known when it runs.
     let program = if finding.program == "…" { "a part of it" } else { &finding.program };
     format!("{program} {}{target}", finding.why)

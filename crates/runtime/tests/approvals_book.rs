@@ -293,7 +293,7 @@ async fn an_asker_that_is_gone_leaves_without_answering_or_panics_means_no() {
     let mut setting = talk(&gone, &person([]), &book);
     setting.task.asker = None;
     assert_refused(&run(&setting, "rm a").await, "nobody is here to ask");
-    assert_eq!(book.ends(), [(RequestEnd::Expired, "nobody".into())]);
+    assert_eq!(book.ends(), [(RequestEnd::Denied, "nobody".into())]);
 
     let book = Book::new();
     let setting = talk(&silent, &person([Answer::None, Answer::Text("yes".into())]), &book);
@@ -796,7 +796,7 @@ async fn approval_24_with_nobody_to_ask_a_flagged_command_is_refused_and_written
     let mut setting = Setting::new([&shell]).judged_by(Parts);
     setting.task.approval.book = Some(Arc::clone(&book) as _);
     assert_refused(&run(&setting, "rm -rf ws/build").await, "nobody is here to ask");
-    assert_eq!(book.ends(), [(RequestEnd::Expired, "nobody".into())]);
+    assert_eq!(book.ends(), [(RequestEnd::Denied, "nobody".into())]);
     assert_eq!(run(&setting, "ls").await.status, Status::Ok, "the harmless one runs");
     assert_eq!(shell.calls().len(), 1);
 }
@@ -821,7 +821,7 @@ async fn approval_25_the_mode_is_a_value_of_the_call_and_no_variable_changes_it(
     let mut setting = talk(&shell, &person, &book);
     assert_eq!(run(&setting, "rm a").await.status, Status::Ok);
     setting.approve = ApprovalMode::None;
-    assert_refused(&run(&setting, "rm a").await, "approvals are switched off");
+    assert_refused(&run(&setting, "rm a").await, "nothing that needs approval runs here");
     setting.approve = ApprovalMode::All;
     assert_eq!(run(&setting, "rm a").await.status, Status::Ok);
     setting.approve = ApprovalMode::Ask;

@@ -2,16 +2,18 @@
 
 use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use hermes_core::{RequestEnd, plural};
-use hermes_guard::policy::{Action, Rule, Scope, broad, is_broad};
-use hermes_guard::{Finding, Judgement, Verdict, World as Place, judge};
+use hermes_guard::policy::{Action, Rule, Scope, broad, is_broad, looks_like_scope};
+use hermes_guard::{Effect, Finding, Guard, Judgement, Verdict, World as Place, judge};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::approvals::{self, Entry};
 use crate::args::ApprovalsVerb;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::terminal::out;
 use crate::terminal::text::{one_line, padded, visible, wrapped};
 use crate::words::{Exit, Failure};
@@ -31,7 +33,8 @@ pub(crate) fn run(world: &World, verb: ApprovalsVerb) -> Result<Exit, Failure> {
     }
 }
 
-/// What is known about this machine, for a command that starts in `cwd`.
+/// What is known about this machine, for a command that starts in `cwd`. A directory of another machine will do: then
+/// nothing is known about its links.
 fn place(world: &World, cwd: Option<&Path>) -> Place {
     let cwd = cwd.map_or_else(|| world.cwd.clone(), |cwd| world.cwd.join(cwd));
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
@@ -65,36 +68,67 @@ enum Decision {
     Refused,
 }
 
+/// The judgement of a command here, and what the configuration makes of it.
+struct Decided {
+    judgement: Judgement,
+    decision: Decision,
+    /// Why, if there is more to say than the findings.
+    why: String,
+    /// The findings that nothing covers.
+    open: Vec<Finding>,
+}
+
+/// What decides about commands: the judge with the policy of the configuration.
+struct Decider {
+    guard: Arc<Guard>,
+    off: bool,
+}
+
+impl Decider {
+    fn new(world: &World) -> Result<Self, Failure> {
+        let config = Config::load_and_warn(world)?;
+        let off = config.text("approvals.mode").as_deref() == Some("off");
+        Ok(Self { guard: approvals::guard(world, &config)?, off })
+    }
+
+    fn decide(&self, command: &str, place: &Place) -> Decided {
+        let judgement = judge(command, place);
+        let heard = self.guard.judge_command("terminal", command, place);
+        let (decision, why) = if heard.hardline.is_some() {
+            (Decision::Refused, "no approval and no mode changes that".to_owned())
+        } else if let Some(why) = &heard.denied {
+            (Decision::Refused, format!("a rule forbids it: {why}"))
+        } else if heard.open.is_empty() && heard.asked.is_empty() {
+            let approved = judgement.verdict == Verdict::Dangerous;
+            (Decision::Runs, if approved { "the configuration allows it".into() } else { String::new() })
+        } else if self.off {
+            (Decision::Runs, "approvals.mode is off".to_owned())
+        } else if heard.open.is_empty() {
+            (Decision::Asks, heard.asked.join("; "))
+        } else {
+            (Decision::Asks, String::new())
+        };
+        Decided { judgement, decision, why, open: heard.open.into_iter().map(|(open, _)| open).collect() }
+    }
+}
+
 fn check(world: &World, command: &str, cwd: Option<&Path>, as_json: bool) -> Result<Exit, Failure> {
     let place = place(world, cwd);
-    let judgement = judge(command, &place);
-    let config = Config::load_and_warn(world)?;
-    let heard = approvals::guard(world, &config)?.judge_command("terminal", command, &place);
-    let mode_off = config.text("approvals.mode").as_deref() == Some("off");
-    let (decision, why) = if heard.hardline.is_some() {
-        (Decision::Refused, "no approval and no mode changes that".to_owned())
-    } else if let Some(why) = &heard.denied {
-        (Decision::Refused, format!("a rule forbids it: {why}"))
-    } else if heard.open.is_empty() && heard.asked.is_empty() {
-        let approved = judgement.verdict == Verdict::Dangerous;
-        (Decision::Runs, if approved { "it is approved for good".into() } else { String::new() })
-    } else if mode_off {
-        (Decision::Runs, "approvals.mode is off".to_owned())
-    } else if heard.open.is_empty() {
-        (Decision::Asks, heard.asked.join("; "))
-    } else {
-        (Decision::Asks, String::new())
-    };
-    let code = if decision == Decision::Refused { Exit::Never } else { exit(judgement.verdict) };
+    if !Path::new(&place.cwd).is_dir() {
+        out::error(&format!(
+            "hermes: {} is no directory here; the command is judged all the same",
+            visible(&place.cwd)
+        ));
+    }
+    let decided = Decider::new(world)?.decide(command, &place);
+    let Decided { judgement, decision, why, open } = &decided;
+    let code = if *decision == Decision::Refused { Exit::Never } else { exit(judgement.verdict) };
     if as_json {
-        let mut answer = in_json(command, &judgement);
-        answer["decision"] = json!(decision);
-        answer["decided_by"] = json!(why);
-        out::pretty(&answer)?;
+        out::pretty(&in_json(command, &decided))?;
         return Ok(code);
     }
     let verdict = match judgement.verdict {
-        Verdict::Safe | Verdict::Dangerous if decision == Decision::Refused => "refused",
+        Verdict::Safe | Verdict::Dangerous if *decision == Decision::Refused => "refused",
         Verdict::Safe => "safe",
         Verdict::Dangerous => "dangerous",
         Verdict::Hardline => "never",
@@ -107,8 +141,7 @@ fn check(world: &World, command: &str, cwd: Option<&Path>, as_json: bool) -> Res
     let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
     let mut text = format!("{}\n", wrapped(&visible(&format!("{verdict}: {happens}{why}")), 80, 0));
     for finding in &judgement.findings {
-        let approved = !heard.open.iter().any(|(open, _)| open == finding);
-        text += &shown(finding, &place, approved);
+        text += &shown(finding, &place, !open.contains(finding));
     }
     out::line(&text)?;
     Ok(code)
@@ -144,7 +177,7 @@ fn named(program: &str) -> &str {
     if program == "…" { "a part of it" } else { program }
 }
 
-fn in_json(command: &str, judgement: &Judgement) -> Value {
+fn in_json(command: &str, Decided { judgement, decision, why, .. }: &Decided) -> Value {
     let findings: Vec<Value> = judgement
         .findings
         .iter()
@@ -161,7 +194,13 @@ fn in_json(command: &str, judgement: &Judgement) -> Value {
             })
         })
         .collect();
-    json!({ "cmd": command, "verdict": judgement.verdict, "findings": findings })
+    json!({
+        "cmd": command,
+        "verdict": judgement.verdict,
+        "findings": findings,
+        "decision": decision,
+        "decided_by": why,
+    })
 }
 
 #[derive(Deserialize)]
@@ -171,17 +210,18 @@ struct Row {
 }
 
 fn check_lines(world: &World, cwd: Option<&Path>) -> Result<Exit, Failure> {
+    let decider = Decider::new(world)?;
     let mut output = std::io::stdout().lock();
     let mut unreadable = 0;
-    for line in std::io::stdin().lock().lines() {
+    for line in std::io::stdin().lock().split(b'\n') {
         let line = line?;
-        if line.trim().is_empty() {
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        let answer = match serde_json::from_str::<Row>(&line) {
+        let answer = match serde_json::from_slice::<Row>(&line) {
             Ok(row) => {
                 let place = place(world, row.cwd.as_deref().or(cwd));
-                in_json(&row.cmd, &judge(&row.cmd, &place))
+                in_json(&row.cmd, &decider.decide(&row.cmd, &place))
             }
             Err(error) => {
                 unreadable += 1;
@@ -214,7 +254,9 @@ fn list(world: &World, as_json: bool) -> Result<Exit, Failure> {
     for (index, entry) in allowed.iter().enumerate() {
         let words = entry.parse::<Scope>().map_or_else(
             |_| {
-                if broad(entry).is_some() {
+                if looks_like_scope(entry) {
+                    format!("the command {entry} (no entry of this form: a word of it is not known)")
+                } else if broad(entry).is_some() {
                     format!("{entry} (broad: by any program, to any target)")
                 } else if is_broad(entry) {
                     format!("commands that fit {entry} (broad: whatever they do)")
@@ -225,6 +267,9 @@ fn list(world: &World, as_json: bool) -> Result<Exit, Failure> {
             |scope| scope.in_words(&place),
         );
         text += &format!("  {}. {}\n", index + 1, wrapped(&visible(&words), 80, 5).trim_start());
+        if entry.parse::<Scope>().is_ok() {
+            text += &format!("     {}\n", visible(entry));
+        }
     }
     text += &format!("\nrules: {}\n", if rules.is_empty() { "none" } else { "" }).replace(": \n", ":\n");
     for rule in &rules {
@@ -258,15 +303,26 @@ fn rule_in_json(rule: &Rule) -> Value {
 
 fn allow(world: &World, what: &str, cwd: Option<&Path>) -> Result<Exit, Failure> {
     let place = place(world, cwd);
-    if let Ok(scope) = what.trim().parse::<Scope>() {
-        approvals::add(world, &[scope.to_string()])?;
-        out::line(&format!("approved for good: {}\n", scope.in_words(&place)))?;
-        return Ok(Exit::Done);
+    match what.trim().parse::<Scope>() {
+        Ok(scope) => {
+            approvals::add(world, &[scope.to_string()])?;
+            out::line(&format!("approved for good: {}\n", scope.in_words(&place)))?;
+            return Ok(Exit::Done);
+        }
+        Err(error) if looks_like_scope(what) => {
+            let effects: Vec<&str> = Effect::ALL.iter().map(|effect| effect.name()).collect();
+            return Err(Failure::new(format!(
+                "cannot read {}: {error}; effects are {}",
+                visible(what),
+                effects.join(", ")
+            )));
+        }
+        Err(_) => {}
     }
     let judgement = judge(what, &place);
     match judgement.verdict {
         Verdict::Safe => {
-            out::line("nothing to approve: it runs without a question\n")?;
+            out::line(&format!("nothing to approve: as a command, {} runs without a question\n", visible(what)))?;
             return Ok(Exit::Done);
         }
         Verdict::Hardline => {
@@ -304,7 +360,7 @@ fn revoke(world: &World, what: &str) -> Result<Exit, Failure> {
     let list = Config::load_and_warn(world)?.list("command_allowlist");
     let entry = match what.trim().parse::<usize>() {
         Ok(number) => number.checked_sub(1).and_then(|index| list.get(index)).cloned().ok_or_else(|| {
-            Failure::usage(format!(
+            Failure::new(format!(
                 "there is no number {number}; {} (hermes approvals list)",
                 plural(list.len(), "approval")
             ))
@@ -315,13 +371,14 @@ fn revoke(world: &World, what: &str) -> Result<Exit, Failure> {
         out::line(&format!("not approved any more: {}\n", visible(&entry)))?;
         return Ok(Exit::Done);
     }
-    Err(Failure::new(format!("{} is not approved (hermes approvals list)", visible(&entry))))
+    Err(Failure::new(format!("no approval is called \"{}\" (hermes approvals list)", visible(&entry))))
 }
 
 fn test(world: &World) -> Result<Exit, Failure> {
     let config = Config::load_and_warn(world)?;
     // A rule whose example says otherwise is an error here as it is everywhere else.
-    let policy = approvals::policy(&config)?;
+    let policy = approvals::read_policy(&config)
+        .map_err(|problems| Failure::new(format!("{}: {problems}", world.shown(&config::path(world)))))?;
     let rules: Vec<&Rule> = policy.rules.iter().collect();
     let examples: usize = rules.iter().map(|rule| rule.examples.len()).sum();
     if rules.is_empty() {
@@ -332,7 +389,11 @@ fn test(world: &World) -> Result<Exit, Failure> {
     for rule in rules.iter().filter(|rule| rule.examples.is_empty()) {
         text += &format!("  {} has no examples\n", rule.place);
     }
-    text += &format!("{}, {}: all as they say\n", plural(rules.len(), "rule"), plural(examples, "example"));
+    let (rules, count) = (plural(rules.len(), "rule"), plural(examples, "example"));
+    text += &match examples {
+        0 => format!("{rules} can be read; without examples nobody can say whether they mean what you do\n"),
+        _ => format!("{rules}, {count}: all as they say\n"),
+    };
     out::line(&text)?;
     Ok(Exit::Done)
 }
@@ -346,7 +407,8 @@ fn log(world: &World, last: usize, as_json: bool) -> Result<Exit, Failure> {
     let skipped = entries.len().saturating_sub(last);
     let shown = &entries[skipped..];
     if as_json {
-        out::pretty(&json!(shown))?;
+        let shown: Vec<Value> = shown.iter().map(log_in_json).collect();
+        out::pretty(&json!({ "requests": shown, "unreadable_lines": unreadable }))?;
         return Ok(Exit::Done);
     }
     let mut text = String::new();
@@ -365,16 +427,30 @@ fn log(world: &World, last: usize, as_json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+fn log_in_json(Entry { at, request, end, by }: &Entry) -> Value {
+    let time = |seconds: u64| {
+        let seconds = i64::try_from(seconds).unwrap_or_default();
+        chrono::DateTime::from_timestamp(seconds, 0).map(|time| time.to_rfc3339())
+    };
+    let since = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let mut entry = json!({ "at": time(*at), "end": end, "by": by, "request": request });
+    entry["request"]["opened"] = json!(time(since(request.opened)));
+    entry["request"]["expires"] = json!(time(since(request.expires)));
+    entry
+}
+
 fn entry_in_words(world: &World, Entry { at, request, end, by }: &Entry) -> String {
     let when = chrono::DateTime::from_timestamp(i64::try_from(*at).unwrap_or_default(), 0)
         .map(|time| time.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M").to_string())
         .unwrap_or_default();
     let decided = !matches!(end, None | Some(RequestEnd::Expired | RequestEnd::Cancelled));
-    let by = by.as_deref().filter(|_| decided).map(|by| format!(" by {by}")).unwrap_or_default();
+    let nobody = by.as_deref() == Some("nobody");
+    let by = by.as_deref().filter(|_| decided && !nobody).map(|by| format!(" by {by}")).unwrap_or_default();
     let end = match end {
         Some(RequestEnd::ApprovedOnce) => "approved once",
         Some(RequestEnd::ApprovedSession) => "approved for the session",
         Some(RequestEnd::ApprovedAlways) => "approved for good",
+        Some(RequestEnd::Denied) if nobody => "denied, since nobody was there to ask",
         Some(RequestEnd::Denied) => "denied",
         Some(RequestEnd::Expired) => "not answered",
         Some(RequestEnd::Cancelled) => "cancelled",

@@ -119,6 +119,7 @@ fn configuration(world: &World) -> (Config, Vec<Finding>) {
                 findings.push(finding(Mark::Fine, says));
             }
             findings.extend(approvals(world, &config));
+            findings.extend(idle_rules(world, &config));
             (config, findings)
         }
         Err(failure) => (Config::default(), vec![finding(Mark::Error, failure.message)]),
@@ -143,8 +144,50 @@ fn approvals(world: &World, config: &Config) -> Vec<Finding> {
         findings.push(finding(Mark::Warning, says));
     }
     let book = crate::approvals::log_path(world);
-    if let Err(error) = crate::approvals::read_log(&book) {
-        findings.push(finding(Mark::Error, format!("{}: {error}", world.shown(&book))));
+    match crate::approvals::read_log(&book) {
+        Ok((_, 0)) => {}
+        Ok((_, unreadable)) => {
+            let lines = plural(unreadable, "line");
+            findings.push(finding(Mark::Warning, format!("{lines} of {} cannot be read", world.shown(&book))));
+        }
+        Err(error) => findings.push(finding(Mark::Error, format!("{}: {error}", world.shown(&book)))),
+    }
+    findings
+}
+
+/// Rules about tools and arguments that nobody has: they would never say anything.
+fn idle_rules(world: &World, config: &Config) -> Vec<Finding> {
+    let (Ok(policy), Ok(definitions)) = (crate::approvals::policy(config), session::definitions(world, config)) else {
+        return Vec::new();
+    };
+    let snapshot = definitions.registry().snapshot();
+    let mut findings = Vec::new();
+    for rule in policy.rules.iter().filter(|rule| !rule.tool.contains(['*', '?', '['])) {
+        // Tools of MCP servers and plugins may come later.
+        let later = rule.tool.starts_with("mcp__") || rule.tool.contains('.');
+        let says = match (snapshot.get(&rule.tool), &rule.argument) {
+            (None, _) if later => continue,
+            (None, _) => {
+                let names: Vec<&str> = snapshot.entries().map(|entry| entry.tool.spec().name.as_str()).collect();
+                let nearest = hermes_runtime::names::nearest(&rule.tool, names);
+                let hint = nearest.first().map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default();
+                format!("{} is about the tool \"{}\", which is not there{hint}", rule.place, visible(&rule.tool))
+            }
+            (Some(entry), Some(argument)) => {
+                let known = entry.tool.spec().parameters.pointer("/properties").and_then(|known| known.as_object());
+                let Some(known) = known.filter(|known| !known.contains_key(argument)) else { continue };
+                let known: Vec<&str> = known.keys().map(String::as_str).collect();
+                format!(
+                    "{} is about \"{}\", which {} does not take; it takes {}",
+                    rule.place,
+                    visible(argument),
+                    rule.tool,
+                    known.join(", ")
+                )
+            }
+            (Some(_), None) => continue,
+        };
+        findings.push(Finding { mark: Mark::Warning, what: "approvals", says });
     }
     findings
 }

@@ -64,7 +64,7 @@ async fn one_task(world: &World, args: RunArgs) -> Result<Exit, Failure> {
             }
             if let Some(why) = why_partial(&end.reason, end.refused).filter(|_| !args.json) {
                 let hint = if end.refused > 0 && nobody_to_ask {
-                    "; nobody could be asked here (--approve all allows everything)"
+                    "; nobody could be asked here (--approve all allows what only needs a yes)"
                 } else {
                     ""
                 };

@@ -148,14 +148,18 @@ impl Asker for ScriptedPerson {
 fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String {
     let columns = screen.columns();
     match question {
-        Question::Approval { tool, cwd, subject, explain, .. } => {
+        Question::Approval { tool, cwd, subject, explain, expires, .. } => {
             let place = match cwd.strip_prefix(home) {
                 Ok(rest) if rest.as_os_str().is_empty() => "~".into(),
                 Ok(rest) => format!("~/{}", rest.display()),
                 Err(_) => cwd.display().to_string(),
             };
             let mark = screen.styled("33", "⚠");
-            let mut text = format!("\n  {mark}  The agent wants to use {tool}, in {}:\n\n", one_line(&place, columns));
+            let place = one_line(&place, columns);
+            let mut text = format!(
+                "\n  {mark}  The agent wants to use {tool}, in {place} ({} to answer):\n\n",
+                duration(*expires)
+            );
             for line in Preview::of(subject, columns).lines {
                 text += &match line {
                     // A line that only the screen breaks is told from one that the command breaks.

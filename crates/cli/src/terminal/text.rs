@@ -128,7 +128,10 @@ pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match duration.as_millis() {
         millis @ ..1_000 => format!("{millis} ms"),
+        // What is set to whole seconds is said in whole seconds.
+        1_000..60_000 if duration.subsec_millis() == 0 => format!("{seconds} s"),
         1_000..60_000 => format!("{:.1} s", duration.as_secs_f64()),
+        _ if seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
         _ => format!("{} min {} s", seconds / 60, seconds % 60),
     }
 }

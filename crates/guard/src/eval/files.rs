@@ -20,7 +20,7 @@ enum Sink {
     },
 }
 
-impl Machine<'_> {
+impl<'w> Machine<'w> {
     /// What is left of the text that is fed to the command, if one is.
     pub(crate) fn fed(&mut self) -> Option<String> {
         self.stdin.borrow_mut().rest()
@@ -44,7 +44,7 @@ impl Machine<'_> {
                 let output = self.captured(run);
                 // These say what they print; of other programs silence is not known.
                 if output.is_empty() && !append && matches!(program, "cat" | "printf" | "echo") {
-                    Call::new(self, vec![program.to_owned()], &[]).write(&path, super::Writing::Empty);
+                    self.redirection(program, ">", &path).write(&path, super::Writing::Empty);
                 }
                 let output = match self.state.files.get(&path) {
                     Some(fact) if append => format!("{}{output}", fact.text),
@@ -170,13 +170,19 @@ impl Machine<'_> {
 
     /// What a file holds, as far as this command knows; reading a secret is reported.
     pub(crate) fn read_file(&mut self, program: &str, path: &str) -> String {
+        self.redirection(program, "<", path).read(path)
+    }
+
+    /// A program whose input or output is a file. In words it is the redirection alone: who allows `echo *` has not
+    /// allowed it to write anywhere.
+    fn redirection(&mut self, program: &str, sign: &str, path: &str) -> Call<'_, 'w> {
         let mut call = Call::new(self, vec![program.to_owned()], &[]);
-        call.read(path)
+        call.words = vec![sign.to_owned(), path.to_owned()];
+        call
     }
 
     fn write_file(&mut self, program: &str, path: &str, append: bool, own: bool) -> String {
-        let mut call = Call::new(self, vec![program.to_owned()], &[]);
-        call.redirect_into(path, append, own)
+        self.redirection(program, if append { ">>" } else { ">" }, path).redirect_into(path, append, own)
     }
 
     pub(crate) fn remember_file(&mut self, path: &str, text: String) {

@@ -306,7 +306,7 @@ impl<'w> Machine<'w> {
                 self.calls += 1;
                 self.script(&shell::readable_lines(&source));
                 self.calls -= 1;
-                self.cannot_tell(program, &source, &format!("cannot be read as a shell script ({error})"));
+                self.cannot_tell(program, &source, &format!("gets a script that cannot be read ({error})"));
             }
         }
     }
@@ -501,7 +501,7 @@ pub(crate) fn read(source: &str, world: &World, with_commands: bool) -> Reading 
         Err(error) => {
             machine.script(&shell::readable_lines(&source));
             machine.exit_traps();
-            machine.cannot_tell("shell", &source, &format!("cannot be read as a shell script: {error}"));
+            machine.cannot_tell("shell", &source, &format!("gets a script that cannot be read ({error})"));
         }
     }
     Reading {

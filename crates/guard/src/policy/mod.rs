@@ -21,7 +21,7 @@ use serde_json::Value;
 
 pub use self::families::{broad, is_broad};
 pub use self::rules::{Action, Example, Rule, RuleProblem, Rules};
-pub use self::scope::{Area, Scope};
+pub use self::scope::{Area, Scope, looks_like_scope};
 use crate::finding::Finding;
 
 /// The rules and the approvals for good of a configuration.
@@ -70,8 +70,8 @@ impl Policy {
 impl Allowed {
     fn read(entry: &str) -> Self {
         let entry = entry.trim();
-        if entry.parse::<Scope>().is_ok() {
-            return Self::Scope(entry.to_owned());
+        if let Ok(scope) = entry.parse::<Scope>() {
+            return Self::Scope(scope.to_string());
         }
         match broad(entry) {
             Some(effects) => Self::Family(effects),
@@ -102,6 +102,14 @@ mod tests {
         for other in ["rm -rf /opt/app", "find . -delete", "rm -rf build; rm -rf ~/old", "shred -u notes.txt ~/x"] {
             assert!(!covered(&inside, other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_program_that_may_run_may_not_write_anywhere_by_redirection() {
+        for command in ["echo x > ~/.bashrc", "echo x >> /etc/hosts", "echo x | tee b > .env"] {
+            assert!(!covered(&["echo *", "tee *"], command), "{command}");
+        }
+        assert!(covered(&["> .env"], "echo x > .env"));
     }
 
     #[test]

@@ -180,11 +180,13 @@ impl Rule {
             examples: examples(fields.get("examples")).map_err(wrong)?,
             place: place.to_owned(),
         };
+        let everything = |pattern: &str| pattern.chars().all(|c| c == '*' || c == ' ');
         if action == Action::Allow
-            && rule.pattern.as_deref().is_none_or(|pattern| pattern.trim() == "*")
-            && rule.tool.trim() == "*"
+            && rule.pattern.as_deref().is_none_or(everything)
+            && (everything(&rule.tool) || glob(&rule.tool, "terminal"))
         {
-            return Err(wrong("would allow everything; name a tool or a pattern".into()));
+            let what = "would allow every command; name a pattern such as \"make *\" (approvals.mode off asks nothing)";
+            return Err(wrong(what.into()));
         }
         if action == Action::Judge && rule.argument.is_none() {
             return Err(wrong("judge needs the argument that holds the command".into()));
@@ -296,7 +298,9 @@ mod tests {
         for (rule, says) in [
             (json!({"pattern": "x"}), "action is nothing"),
             (json!({"action": "permit"}), "allow, ask, deny or judge"),
-            (json!({"tool": "*", "action": "allow"}), "would allow everything"),
+            (json!({"tool": "*", "action": "allow"}), "would allow every command"),
+            (json!({"pattern": "*", "action": "allow"}), "would allow every command"),
+            (json!({"tool": "term*", "pattern": "** *", "action": "allow"}), "would allow every command"),
             (json!({"tool": "mcp__s__exec", "action": "judge"}), "judge needs the argument"),
             (json!({"action": "ask", "patern": "x"}), "patern is not known"),
             (json!("x"), "must have tool"),

@@ -151,7 +151,7 @@ impl fmt::Display for Scope {
 
 /// A text that is no scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a scope: PROGRAM EFFECT in:DIRECTORY, at:PATH or by:COMMAND in:DIRECTORY")]
+#[error("an entry is PROGRAM EFFECT, then in:/DIRECTORY, at:/PATH or by:COMMAND in:/DIRECTORY")]
 pub struct NoScope;
 
 impl FromStr for Scope {
@@ -164,11 +164,12 @@ impl FromStr for Scope {
         };
         let effect = Effect::ALL.iter().copied().find(|known| known.name() == effect).ok_or(NoScope)?;
         let area = match area.split_once(':') {
-            Some(("in", directory)) if directory.starts_with('/') => Area::Inside(directory.to_owned()),
+            Some(("in", directory)) if directory.starts_with('/') => Area::Inside(folded(directory)),
+            Some(("at", target)) if target.starts_with('/') => Area::Exactly(folded(target)),
             Some(("at", target)) if !target.is_empty() => Area::Exactly(target.to_owned()),
             Some(("by", call)) => match call.rsplit_once(IN) {
                 Some((words, directory)) if !words.is_empty() && directory.starts_with('/') => {
-                    Area::Call { words: words.to_owned(), directory: directory.to_owned() }
+                    Area::Call { words: words.to_owned(), directory: folded(directory) }
                 }
                 _ => return Err(NoScope),
             },
@@ -176,6 +177,18 @@ impl FromStr for Scope {
         };
         Ok(Self { program: program.to_owned(), effect, area })
     }
+}
+
+/// A path without `.`, `..`, doubled and last slashes: what is shown and compared is where it leads.
+fn folded(path: &str) -> String {
+    let root = std::path::Path::new("/");
+    crate::paths::normalise(std::path::Path::new(path), root, root).to_string_lossy().into_owned()
+}
+
+/// Whether a text has the form of a scope, though it may not be one: a word of it may be misspelt.
+pub fn looks_like_scope(text: &str) -> bool {
+    let mut parts = text.trim().splitn(3, ' ').skip(2);
+    parts.next().is_some_and(|area| ["in:", "at:", "by:"].iter().any(|form| area.starts_with(form)))
 }
 
 #[cfg(test)]
@@ -200,6 +213,20 @@ mod tests {
             }
         }
         assert_eq!(scopes("rm -rf build"), [Some("rm delete in:/home/u/project".to_owned())]);
+    }
+
+    #[test]
+    fn a_scope_names_the_place_it_leads_to() {
+        for (written, meant) in [
+            ("rm delete in:/tmp/../etc", "rm delete in:/etc"),
+            ("rm delete in:/home/u/project/", "rm delete in:/home/u/project"),
+            ("rm delete at:/opt//app/./a", "rm delete at:/opt/app/a"),
+        ] {
+            assert_eq!(written.parse::<Scope>().map(|scope| scope.to_string()), Ok(meant.to_owned()));
+        }
+        assert!("rm delte in:/x".parse::<Scope>().is_err() && looks_like_scope("rm delte in:/x"));
+        assert!("rm delete in:build".parse::<Scope>().is_err() && looks_like_scope("rm delete in:build"));
+        assert!(!looks_like_scope("rm -rf build") && !looks_like_scope("git push"));
     }
 
     #[test]

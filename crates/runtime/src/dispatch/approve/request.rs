@@ -33,7 +33,9 @@ pub(super) async fn decide(
     let Concern { reason, note, doubts } = concern;
     match call.scope.approve {
         ApprovalMode::All => return None,
-        ApprovalMode::None => return Some(format!("it {reason}, and approvals are switched off (--approve none)")),
+        ApprovalMode::None => {
+            return Some(format!("it {reason}, and nothing that needs approval runs here (--approve none)"));
+        }
         ApprovalMode::Ask | ApprovalMode::Smart => {}
     }
     // Every doubt needs its own yes; those that have one are not asked about again.
@@ -64,7 +66,7 @@ pub(super) async fn decide(
         return Some(withdrawn(&reason));
     }
     let Some(asker) = task.asker.clone() else {
-        let _ = open.end(task, &doubts, RequestEnd::Expired, NOBODY, &reason);
+        let _ = open.end(task, &doubts, RequestEnd::Denied, NOBODY, &reason);
         return Some(format!("it {reason}, which needs approval, and nobody is here to ask (--approve all allows it)"));
     };
     if doubts.len() > 1 || doubts.iter().any(|doubt| doubt.what != format!("it {reason}")) {
