@@ -133,14 +133,7 @@ fn fits(pattern: &str, name: &str, same: fn(char, char) -> bool) -> bool {
             }
             (None, None) => return true,
             (Some(QUERY), Some(_)) => Some(after_p),
-            (Some(BRACKET), Some(c)) => {
-                let expression: Vec<char> = p.clone().collect();
-                bracket(&expression, c).map(|length| {
-                    let mut rest = p.clone();
-                    rest.nth(length - 1);
-                    rest
-                })
-            }
+            (Some(BRACKET), Some(c)) => bracket(p.clone(), c),
             (Some(own), Some(c)) if same(own, c) => Some(after_p),
             _ => None,
         };
@@ -157,29 +150,34 @@ fn fits(pattern: &str, name: &str, same: fn(char, char) -> bool) -> bool {
     }
 }
 
-/// How long the bracket expression is, if it matches.
-fn bracket(pattern: &[char], c: char) -> Option<usize> {
-    let negated = matches!(pattern.get(1), Some('!' | '^'));
-    let first = if negated { 2 } else { 1 };
-    let mut found = false;
-    let mut i = first;
+/// What follows the bracket expression that `pattern` begins with, if it matches.
+fn bracket(pattern: Chars<'_>, c: char) -> Option<Chars<'_>> {
+    let mut rest = pattern;
+    rest.next();
+    let negated = rest.clone().next().is_some_and(|sign| matches!(sign, '!' | '^'));
+    if negated {
+        rest.next();
+    }
+    let (mut found, mut first) = (false, true);
     loop {
-        match pattern.get(i)? {
-            ']' if i > first => return (found != negated).then_some(i + 1),
-            '[' | &BRACKET if pattern.get(i + 1) == Some(&':') => {
-                let end = (i + 2..pattern.len()).find(|&end| pattern[end] == ':')?;
-                let name: String = pattern[i + 2..end].iter().collect();
-                found |= is_of_class(c, &name);
-                i = end + 2;
+        let one = rest.next()?;
+        if one == ']' && !first {
+            return (found != negated).then_some(rest);
+        }
+        first = false;
+        let mut range = rest.clone();
+        match (range.next(), range.next()) {
+            (Some(':'), _) if matches!(one, '[' | BRACKET) => {
+                let (name, behind) = rest.as_str()[1..].split_once(':')?;
+                found |= is_of_class(c, name);
+                rest = behind.chars();
+                rest.next();
             }
-            &low if pattern.get(i + 1) == Some(&'-') && pattern.get(i + 2).is_some_and(|high| *high != ']') => {
-                found |= (low..=pattern[i + 2]).contains(&c);
-                i += 3;
+            (Some('-'), Some(high)) if high != ']' => {
+                found |= (one..=high).contains(&c);
+                rest = range;
             }
-            &one => {
-                found |= dead(one) == c;
-                i += 1;
-            }
+            _ => found |= dead(one) == c,
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Throws texts at whatever of the guard reads hostile text.
 //!
 //! `cargo run --release --manifest-path crates/guard/fuzz/Cargo.toml -- TARGET SECONDS [SEED]`, where TARGET is `judge`,
-//! `redact` or `places`. Texts are made from the judged commands and from those that took longest so far: cut, joined,
-//! `@FILE` instead of the seconds times one text, for `stream` character by character. They are
-//! repeated, spiced with pieces that mean something. A panic ends the run with the input; what took longest is printed
-//! at the end, with everything below 10 kB that took more than 100 ms.
+//! `redact` or `places`; `@FILE` instead of the seconds times one text. Texts are made from the judged commands and from
+//! those that took longest so far: cut, joined, repeated, spiced with pieces that mean something. A panic ends the run
+//! with the input; what took longest is printed at the end, with everything below 10 kB that took more than 100 ms.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
