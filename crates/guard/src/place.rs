@@ -37,6 +37,9 @@ const SYSTEM: [&str; 19] = [
 ];
 /// Directories that are the system's without being wiped as a whole by their loss.
 const BELOW: [&str; 4] = ["proc", "run", "sys", "dev"];
+/// Directories of the system that are links into `/usr` on most machines and mean the same everywhere: the name that is
+/// written says more than where it leads.
+const MERGED: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// Device files that swallow or produce without harm.
 const HARMLESS_DEVICES: [&str; 12] =
     ["null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "ptmx", "console", "NUL"];
@@ -96,6 +99,7 @@ fn join(path: &mut String, written: &str, link: &dyn Fn(&str) -> Option<String>,
             continue;
         }
         if !is_per_process(path)
+            && !MERGED.contains(&path.as_str())
             && *left > 0
             && let Some(target) = link(path)
         {

@@ -48,6 +48,12 @@ impl Scanner<'_, '_, '_, '_> {
                 let rest = Arguments { values: arguments.values[1..].to_vec(), named: Vec::new() };
                 return self.called(&arguments.values[0].clone(), rest);
             }
+            "join" | "implode" if arguments.values.len() > 1 => {
+                let joint = arguments.text(0).unwrap_or_default();
+                return Value::Text(
+                    arguments.values[1..].iter().flat_map(Value::texts).collect::<Vec<_>>().join(&joint),
+                );
+            }
             "scalar reverse" => return Value::Text(arguments.texts().concat().chars().rev().collect()),
             // Perl's `File::Find` calls a function with each file of a tree in `$_`.
             "find" | "finddepth" if self.language == Language::Perl => {

@@ -427,6 +427,8 @@ pub(super) const CALLS: &[(&str, Action)] = {
         ("array_map", Same),
         ("array_walk", Same),
         ("reverse", Same),
+        ("join", Same),
+        ("implode", Same),
         ("scalar", Same),
         ("scalar reverse", Same),
         // Lua, R, Lisp and others
@@ -564,11 +566,11 @@ pub(super) fn action(path: &str) -> Option<Action> {
 
 /// Short names mean something else behind an object: only alone are they the function.
 fn is_unambiguous(name: &str, path: &str) -> bool {
-    const SHORT: [&str; 42] = [
-        "open", "link", "rename", "truncate", "system", "exec", "eval", "chmod", "chown", "kill", "fork", "glob",
-        "chdir", "socket", "connect", "do", "require", "spawn", "fetch", "file", "copy", "popen", "load", "shell",
-        "rm", "run", "print", "p", "cat", "echo", "printf", "say", "list", "str", "bytes", "dict", "touch", "mkdir",
-        "input", "assert", "symlink", "Path",
+    const SHORT: [&str; 43] = [
+        "join", "open", "link", "rename", "truncate", "system", "exec", "eval", "chmod", "chown", "kill", "fork",
+        "glob", "chdir", "socket", "connect", "do", "require", "spawn", "fetch", "file", "copy", "popen", "load",
+        "shell", "rm", "run", "print", "p", "cat", "echo", "printf", "say", "list", "str", "bytes", "dict", "touch",
+        "mkdir", "input", "assert", "symlink", "Path",
     ];
     if !SHORT.contains(&name) {
         return true;
