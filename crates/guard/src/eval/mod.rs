@@ -223,11 +223,12 @@ impl<'w> Machine<'w> {
 
     pub(crate) fn report(&mut self, mut finding: Finding) {
         // A finding is dearer than a step, and one text may be looked at for many choices.
-        self.budget = self.budget.saturating_sub(1);
+        self.budget = self.budget.saturating_sub(4);
         if !finding.target.starts_with('/') {
             finding.directory = self.cwd().unwrap_or_default();
         }
-        if self.seen.insert(finding.clone()) {
+        if !self.seen.contains(&finding) {
+            self.seen.insert(finding.clone());
             self.findings.push(finding);
         }
     }
