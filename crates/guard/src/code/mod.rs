@@ -1,5 +1,6 @@
 //! Code of other languages on a command line: which calls it makes, with which constants.
 
+mod arguments;
 mod calls;
 mod known;
 mod lexer;
