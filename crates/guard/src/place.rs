@@ -99,7 +99,7 @@ fn join(path: &mut String, written: &str, link: &dyn Fn(&str) -> Option<String>,
             continue;
         }
         if !is_per_process(path)
-            && !MERGED.contains(&path.as_str())
+            && (!MERGED.contains(&path.as_str()) || components.clone().any(|component| component == ".."))
             && *left > 0
             && let Some(target) = link(path)
         {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::{ApprovalBook, ApprovalRequest, ApprovalScope, RequestEnd};
+use hermes_guard::policy::Scope;
 use hermes_guard::redact::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -146,7 +147,11 @@ pub(crate) fn remove(world: &World, entry: &str) -> Result<bool, crate::words::F
     let path = config::path(world);
     edit::update(&path, |text| {
         let list = Config::of(world, text)?.list("command_allowlist");
-        let kept: Vec<String> = list.iter().filter(|known| known.trim() != entry.trim()).cloned().collect();
+        // However a place is written, it is the same approval.
+        let plain = |text: &str| {
+            text.trim().parse::<Scope>().map_or_else(|_| text.trim().to_owned(), |scope| scope.to_string())
+        };
+        let kept: Vec<String> = list.iter().filter(|known| plain(known) != plain(entry)).cloned().collect();
         let found = kept.len() < list.len();
         Ok((if found { vec![("command_allowlist".to_owned(), Value::from(kept))] } else { Vec::new() }, found))
     })

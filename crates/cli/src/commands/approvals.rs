@@ -255,7 +255,7 @@ fn list(world: &World, as_json: bool) -> Result<Exit, Failure> {
         let words = entry.parse::<Scope>().map_or_else(
             |_| {
                 if looks_like_scope(entry) {
-                    format!("the command {entry} (no entry of this form: a word of it is not known)")
+                    format!("the command {entry} (it looks like an entry and cannot be read as one)")
                 } else if broad(entry).is_some() {
                     format!("{entry} (broad: by any program, to any target)")
                 } else if is_broad(entry) {

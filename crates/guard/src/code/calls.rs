@@ -8,11 +8,6 @@ use crate::eval::{Extent, Writing};
 use crate::finding::{Effect, TargetClass};
 use crate::text::{self, HOLE, REMOTE, SECRET};
 
-/// One argument.
-fn arguments_of(text: String) -> Arguments {
-    Arguments { values: vec![Value::Text(text)], named: Vec::new() }
-}
-
 impl Scanner<'_, '_, '_, '_> {
     pub(super) fn called(&mut self, callee: &Value, arguments: Arguments) -> Value {
         let Value::Path(path) = callee else { return Value::Unknown };
@@ -48,23 +43,24 @@ impl Scanner<'_, '_, '_, '_> {
                 let rest = Arguments { values: arguments.values[1..].to_vec(), named: Vec::new() };
                 return self.called(&arguments.values[0].clone(), rest);
             }
+            "join" | "implode" | "reverse" | "scalar" if !matches!(self.language, Language::Perl | Language::Php) => {
+                return Value::Unknown;
+            }
             "join" | "implode" if arguments.values.len() > 1 => {
+                // PHP takes them in either order.
+                if let (Value::List(words), joint) = (&arguments.values[0], &arguments.values[1]) {
+                    let words: Vec<String> = words.iter().flat_map(Value::texts).collect();
+                    return Value::Text(words.join(&joint.text()));
+                }
                 let joint = arguments.text(0).unwrap_or_default();
                 return Value::Text(
                     arguments.values[1..].iter().flat_map(Value::texts).collect::<Vec<_>>().join(&joint),
                 );
             }
+            // One value: only the context would tell whether its letters are reversed.
+            "reverse" if arguments.values.len() < 2 => return Value::Unknown,
+            "reverse" => return Value::List(arguments.values.into_iter().rev().collect()),
             "scalar reverse" => return Value::Text(arguments.texts().concat().chars().rev().collect()),
-            // Perl's `File::Find` calls a function with each file of a tree in `$_`.
-            "find" | "finddepth" if self.language == Language::Perl => {
-                let directory = arguments.texts().into_iter().rfind(|text| text::is_literal(text));
-                let found = arguments_of(directory.unwrap_or_else(|| HOLE.into()));
-                let file = self.perform(Action::List, &path, found, None);
-                for name in ["$_", "$File.Find.name", "$File::Find::name"] {
-                    self.bind(name.to_owned(), file.clone());
-                }
-                return Value::Unknown;
-            }
             _ => {}
         }
         // A method of what a call came to, such as `Path("x").unlink`.

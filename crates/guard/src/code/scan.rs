@@ -35,6 +35,7 @@ pub(crate) fn scan(call: &mut Call<'_, '_>, language: Language, source: &str) {
         sockets: false,
         shells: false,
         forks: false,
+        walks: HashMap::new(),
         changing: HashSet::new(),
         parameters: shape::parameters(&tokens),
         steps: 0,
@@ -58,6 +59,8 @@ pub(super) struct Scanner<'c, 'm, 'w, 't> {
     pub(super) at: usize,
     pub(super) depth: usize,
     pub(super) bound: HashMap<String, Value>,
+    /// What Perl's `File::Find` finds, by where the call begins: known when its function is read for the second time.
+    walks: HashMap<usize, Value>,
     /// Variables that get more than one value: which one they have where they are used, nobody follows.
     changing: HashSet<String>,
     /// Names that functions give to what they are called with.
@@ -344,6 +347,14 @@ impl Scanner<'_, '_, '_, '_> {
             value = Value::Path("scalar reverse".into());
         }
         loop {
+            if self.is(0, "(")
+                && self.language == Language::Perl
+                && matches!(&value, Value::Path(path) if matches!(path.as_str(), "find" | "finddepth"))
+            {
+                self.walk();
+                value = Value::Unknown;
+                continue;
+            }
             if self.is(0, "(") && matches!(value, Value::Path(_)) {
                 let arguments = self.arguments();
                 value = self.called(&value, arguments);
@@ -398,12 +409,13 @@ impl Scanner<'_, '_, '_, '_> {
                 value = Value::Text(self.run_text_captured(&script));
                 continue;
             }
-            // In Perl a call without arguments is about `$_`, whatever that is.
+            // In Perl these are about `$_` without arguments.
             if let Value::Path(path) = &value
                 && self.language == Language::Perl
-                && path == "unlink"
+                && matches!(path.as_str(), "unlink" | "eval")
                 && !self.begins_expression()
                 && !self.is(0, "=>")
+                && !self.is(0, "{")
             {
                 let it = self.bound.get("$_").cloned().unwrap_or(Value::Unknown);
                 return self.called(&value, Arguments { values: vec![it], named: Vec::new() });
@@ -431,7 +443,33 @@ impl Scanner<'_, '_, '_, '_> {
         }
     }
 
-    pub(super) fn bind(&mut self, name: String, value: Value) {
+    /// `find(sub { … }, directory)` of Perl: inside of it, `$_` is each file of that tree.
+    fn walk(&mut self) {
+        const NAMES: [&str; 3] = ["$_", "$File.Find.name", "$File::Find::name"];
+        let at = self.at;
+        let before = NAMES.map(|name| self.bound.get(name).cloned());
+        let file = self.walks.get(&at).cloned();
+        for name in NAMES {
+            self.bound.insert(name.to_owned(), file.clone().unwrap_or(Value::Unknown));
+        }
+        let arguments = self.arguments();
+        for (name, value) in NAMES.into_iter().zip(before) {
+            match value {
+                Some(value) => self.bound.insert(name.to_owned(), value),
+                None => self.bound.remove(name),
+            };
+        }
+        if file.is_none() {
+            // With more than one directory nobody can tell in which of them it is.
+            let directory = arguments.values.last().filter(|_| arguments.values.len() < 3).map(Value::text);
+            let directory = directory.filter(|text| text::is_literal(text)).unwrap_or_else(|| HOLE.into());
+            let directory = Arguments { values: vec![Value::Text(directory)], named: Vec::new() };
+            let file = self.perform(Action::List, "find", directory, None);
+            self.walks.insert(at, file);
+        }
+    }
+
+    fn bind(&mut self, name: String, value: Value) {
         let value = if self.parameters.contains(&name) { Value::Unknown } else { value };
         if let Some(before) = self.bound.insert(name.clone(), value)
             && self.bound.get(&name) != Some(&before)

@@ -409,7 +409,8 @@ pub(crate) fn shown(words: &[String]) -> String {
         let end = word.char_indices().nth(400).map_or(word.len(), |(at, _)| at);
         let word = &word[..end];
         // A living glob is written as it was, without quotes that would kill it.
-        if text::has_glob(word) || matches!(word, ">" | ">>" | "<") {
+        let redirection = shown.is_empty() && matches!(word, ">" | ">>" | "<");
+        if text::has_glob(word) || redirection {
             shown.push_str(&text::shown(word));
         } else {
             shown.push_str(&text::shown(&super::run::quoted(word)));

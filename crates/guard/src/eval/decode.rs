@@ -405,7 +405,7 @@ fn paste(arguments: &[String], input: &str) -> Option<String> {
 
 /// Lines of a known text that a pattern keeps; patterns that cannot be read keep everything.
 fn grep(arguments: &[String], input: &str) -> Option<String> {
-    let options = gnu("ABCDdefm", "regexp= file= max-count= after-context= before-context= context= color=? include= exclude= only-matching invert-match ignore-case fixed-strings extended-regexp perl-regexp word-regexp quiet count line-number").read(arguments);
+    let options = gnu("ABCDdefm", "regexp= file= max-count= after-context= before-context= context= color=? include= exclude= only-matching null-data invert-match ignore-case fixed-strings extended-regexp perl-regexp word-regexp quiet count line-number").read(arguments);
     if options.has("q quiet") {
         return Some(String::new());
     }
@@ -416,13 +416,14 @@ fn grep(arguments: &[String], input: &str) -> Option<String> {
     let pattern = text::unglob(&pattern);
     if text::is_unknown(input) {
         // A search for one certain word, perhaps as the name in `name=value`, does not show everything there is.
+        let whole = pattern.starts_with('^') && pattern.ends_with('=');
         let word = pattern.trim_start_matches('^');
         let word = word.strip_suffix('=').unwrap_or(word);
         let certain = input.contains(text::SECRET)
             && !super::expand::finds_secrets(word)
-            && word.len() > 2
-            && !word.contains(['.', '*', '|', '[', '^', '=', '$'])
-            && !options.has("v invert-match");
+            && (whole || super::expand::says_no_secret(word))
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && !options.has("v invert-match A B C after-context before-context context z null-data f file");
         return Some(if certain { text::PLAIN.into() } else { input.to_owned() });
     }
     let pattern = if options.has("F fixed-strings") {

@@ -730,6 +730,46 @@ pub(super) fn finds_secrets(word: &str) -> bool {
     looks_secret(&word) || SECRET_NAMES.iter().any(|part| part.contains(&word))
 }
 
+/// Whether variables with this word in their names are about paths, languages and tools: no service has it in its keys.
+pub(super) fn says_no_secret(word: &str) -> bool {
+    const WORDS: [&str; 32] = [
+        "PATH",
+        "HOME",
+        "LANG",
+        "LC_",
+        "SHELL",
+        "USER",
+        "LOGNAME",
+        "TERM",
+        "PWD",
+        "PROXY",
+        "DISPLAY",
+        "WAYLAND",
+        "XDG",
+        "EDITOR",
+        "PAGER",
+        "NODE",
+        "JAVA",
+        "PYTHON",
+        "CARGO",
+        "RUST",
+        "GOROOT",
+        "GOBIN",
+        "GOFLAGS",
+        "RUBY",
+        "PERL",
+        "VIRTUAL_ENV",
+        "CONDA",
+        "PYENV",
+        "NVM",
+        "DEBUG",
+        "HOSTNAME",
+        "COLOR",
+    ];
+    let word = word.to_ascii_uppercase();
+    WORDS.iter().any(|known| word.contains(known))
+}
+
 fn each(held: Held, change: impl Fn(&str) -> String) -> Held {
     match held {
         Held::Unset | Held::Instead(_) => held,

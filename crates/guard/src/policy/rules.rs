@@ -180,11 +180,10 @@ impl Rule {
             examples: examples(fields.get("examples")).map_err(wrong)?,
             place: place.to_owned(),
         };
-        let everything = |pattern: &str| pattern.chars().all(|c| c == '*' || c == ' ');
-        if action == Action::Allow
-            && rule.pattern.as_deref().is_none_or(everything)
-            && (everything(&rule.tool) || glob(&rule.tool, "terminal"))
-        {
+        // What fits commands that have nothing in common fits every one.
+        let everything =
+            |pattern: &str| ["rm -rf x", "git push", "42", "Z a/b"].iter().all(|text| fits(pattern, text, true));
+        if action == Action::Allow && rule.pattern.as_deref().is_none_or(everything) && glob(&rule.tool, "terminal") {
             let what = "would allow every command; name a pattern such as \"make *\" (approvals.mode off asks nothing)";
             return Err(wrong(what.into()));
         }
@@ -300,6 +299,8 @@ mod tests {
             (json!({"action": "permit"}), "allow, ask, deny or judge"),
             (json!({"tool": "*", "action": "allow"}), "would allow every command"),
             (json!({"pattern": "*", "action": "allow"}), "would allow every command"),
+            (json!({"pattern": "?*", "action": "allow"}), "would allow every command"),
+            (json!({"pattern": "[!x]*", "action": "allow"}), "would allow every command"),
             (json!({"tool": "term*", "pattern": "** *", "action": "allow"}), "would allow every command"),
             (json!({"tool": "mcp__s__exec", "action": "judge"}), "judge needs the argument"),
             (json!({"action": "ask", "patern": "x"}), "patern is not known"),

@@ -179,7 +179,7 @@ impl FromStr for Scope {
     }
 }
 
-/// A path without `.`, `..`, doubled and last slashes: what is shown and compared is where it leads.
+/// A path without `.`, `..`, doubled and last slashes, so that equal places are equal texts. Links are not followed.
 fn folded(path: &str) -> String {
     let root = std::path::Path::new("/");
     crate::paths::normalise(std::path::Path::new(path), root, root).to_string_lossy().into_owned()
@@ -188,7 +188,9 @@ fn folded(path: &str) -> String {
 /// Whether a text has the form of a scope, though it may not be one: a word of it may be misspelt.
 pub fn looks_like_scope(text: &str) -> bool {
     let mut parts = text.trim().splitn(3, ' ').skip(2);
-    parts.next().is_some_and(|area| ["in:", "at:", "by:"].iter().any(|form| area.starts_with(form)))
+    parts.next().is_some_and(|area| {
+        area.starts_with("in:") || area.starts_with("at:") || area.starts_with("by:") && area.contains(IN)
+    })
 }
 
 #[cfg(test)]
@@ -226,7 +228,7 @@ mod tests {
         }
         assert!("rm delte in:/x".parse::<Scope>().is_err() && looks_like_scope("rm delte in:/x"));
         assert!("rm delete in:build".parse::<Scope>().is_err() && looks_like_scope("rm delete in:build"));
-        assert!(!looks_like_scope("rm -rf build") && !looks_like_scope("git push"));
+        assert!(!["rm -rf build", "git push", "git log by:me"].iter().any(|text| looks_like_scope(text)));
     }
 
     #[test]

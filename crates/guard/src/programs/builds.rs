@@ -134,7 +134,7 @@ fn make(call: &mut Call<'_, '_>) {
         return;
     }
     for text in options.values("eval E").map(str::to_owned).collect::<Vec<_>>() {
-        makefile(call, &text, &["$"]);
+        makefile(call, &text, None);
     }
     for word in &options.operands {
         let Some((name, value)) = word.split_once('=') else { continue };
@@ -145,7 +145,7 @@ fn make(call: &mut Call<'_, '_>) {
         ) {
             program(call, value);
         } else if value.contains("$(shell ") || value.contains('`') {
-            makefile(call, value, &[]);
+            makefile(call, value, None);
         }
     }
     if options.has("n dry-run just-print recon q question") {
@@ -166,16 +166,21 @@ fn make(call: &mut Call<'_, '_>) {
         files = ["GNUmakefile", "makefile", "Makefile"].map(str::to_owned).to_vec();
     }
     let goals: Vec<&str> = options.operands.iter().filter(|word| !word.contains('=')).map(String::as_str).collect();
+    // What several texts, options and the environment make of one another is not followed.
+    let alone = options.values("f file makefile eval E").count() < 2
+        && !options.has("eval E")
+        && call.sees("MAKEFLAGS").is_none_or(|flags| flags.is_empty());
+    let goals = alone.then_some(goals.as_slice());
     for file in files {
         if matches!(file.as_str(), "-" | "/dev/stdin") {
             if let Some(text) = call.input() {
-                makefile(call, &text, &goals);
+                makefile(call, &text, goals);
             }
             continue;
         }
         let path = call.place(&within(&file), true).path;
         if let Some(text) = call.machine.file(&path).map(|fact| fact.text.clone()) {
-            makefile(call, &text, &goals);
+            makefile(call, &text, goals);
         } else {
             project_code(call, &within(&file));
         }
@@ -192,8 +197,8 @@ fn program(call: &mut Call<'_, '_>, value: &str) {
 
 /// Text that `make` reads: recipes, and what is run while it reads.
 ///
-/// Only recipes that the goals need are read, if every goal is named and nothing in the text makes rules of its own.
-fn makefile(call: &mut Call<'_, '_>, source: &str, goals: &[&str]) {
+/// With `goals`, only recipes that they need are read, if the text is so plain that this can be told; `None` reads all.
+fn makefile(call: &mut Call<'_, '_>, source: &str, goals: Option<&[&str]>) {
     if source.contains(text::REMOTE) {
         return call.asks(Effect::ExecuteRemote, "makefile", "runs text that comes over the network");
     }
@@ -215,13 +220,13 @@ fn makefile(call: &mut Call<'_, '_>, source: &str, goals: &[&str]) {
             call.shell(script);
         }
         if let Some((name, value)) = line.split_once('=')
-            && name.trim_end_matches([':', '+', '?', ' ']) == "SHELL"
+            && name.trim_end_matches([':', '+', '?', ' ', '\t']).split_whitespace().next_back() == Some("SHELL")
         {
             program(call, value.trim());
         }
     }
     let rules = rules(&source);
-    let wanted = wanted(&source, &rules, goals);
+    let wanted = goals.and_then(|goals| wanted(&source, &rules, goals));
     for rule in rules.iter().filter(|rule| wanted.as_ref().is_none_or(|wanted| rule.makes(wanted))) {
         for recipe in &rule.recipes {
             let recipe = recipe.trim_start().trim_start_matches(['@', '-', '+']);
@@ -252,13 +257,8 @@ fn rules(source: &str) -> Vec<Rule<'_>> {
             rules.last_mut().expect("one from the start").recipes.push(recipe);
             continue;
         }
-        let line = line.split('#').next().unwrap_or_default();
-        let Some((targets, rest)) = line.split_once(':') else { continue };
-        let rest = rest.trim_start_matches(':');
-        if targets.contains('=') || rest.starts_with('=') {
-            continue;
-        }
-        let (needs, recipe) = rest.split_once(';').map_or((rest, None), |(needs, recipe)| (needs, Some(recipe)));
+        let (head, recipe) = line.split_once(';').map_or((line, None), |(head, recipe)| (head, Some(recipe)));
+        let Some((targets, needs)) = head.split_once(':') else { continue };
         rules.push(Rule {
             targets: targets.split_whitespace().collect(),
             needs: needs.split_whitespace().collect(),
@@ -268,19 +268,26 @@ fn rules(source: &str) -> Vec<Rule<'_>> {
     rules
 }
 
-/// The targets that have to be made for the goals; none if that cannot be told.
+/// The targets that have to be made for the goals; none if that cannot be told: names that are more than letters, rules
+/// that no goal names, lines that are anything but `target: needs`.
 fn wanted<'s>(source: &str, rules: &[Rule<'s>], goals: &[&'s str]) -> Option<HashSet<&'s str>> {
-    let plain = |name: &str| !name.contains(['$', '%', '*', '?', '(']) && !text::is_unknown(name);
-    let makes_rules = ["define ", "include", "$(eval", "$(call", ".DEFAULT", "vpath"];
-    if makes_rules.iter().any(|word| source.contains(word))
-        || !rules.iter().all(|rule| rule.targets.iter().chain(&rule.needs).all(|name| plain(name)))
-    {
+    let plain = |name: &str| {
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+            && !name.eq_ignore_ascii_case("makefile")
+            && name != "GNUmakefile"
+    };
+    let plain_line = |line: &str| match line.split_once(':') {
+        Some((targets, needs)) => {
+            needs.split_whitespace().all(plain) && (targets == ".PHONY" || targets.split_whitespace().all(plain))
+        }
+        None => line.trim().is_empty() || line.starts_with('#'),
+    };
+    if !source.lines().all(|line| line.starts_with('\t') || plain_line(line)) || !goals.iter().all(|goal| plain(goal)) {
         return None;
     }
-    let first = || rules.iter().flat_map(|rule| &rule.targets).find(|target| !target.starts_with('.')).copied();
-    let mut open: Vec<&str> = if goals.is_empty() { first().into_iter().collect() } else { goals.to_vec() };
-    if !open.iter().all(|goal| plain(goal)) {
-        return None;
+    let mut open: Vec<&str> = goals.to_vec();
+    if open.is_empty() {
+        open.extend(rules.iter().flat_map(|rule| &rule.targets).find(|target| **target != ".PHONY"));
     }
     let mut wanted = HashSet::new();
     while let Some(target) = open.pop() {
