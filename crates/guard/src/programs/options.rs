@@ -121,6 +121,9 @@ impl Grammar {
             left = &left[letter.len_utf8()..];
             let name = letter.to_string();
             match self.takes(letter) {
+                // Said once is said: whoever asks about options for each operand must not pay for repetitions.
+                Takes::Nothing
+                    if found.options.iter().take(128).any(|(known, value)| *known == name && value.is_none()) => {}
                 Takes::Nothing => found.options.push((name, None)),
                 Takes::These(set) => {
                     let colon = left.starts_with(':') && set.contains(':');

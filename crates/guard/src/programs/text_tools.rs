@@ -480,8 +480,9 @@ fn printenv(call: &mut Call<'_, '_>) {
 fn ls(call: &mut Call<'_, '_>) {
     let options = call.options(&gnu("ITw", "ignore= tabsize= width= color=? sort= time= time-style= block-size= format= hide= indicator-style= help version"));
     let operands = if options.operands.is_empty() { vec![".".to_owned()] } else { options.operands.clone() };
+    let themselves = options.has("d directory");
     for operand in operands {
-        if text::has_glob(&operand) || options.has("d directory") {
+        if text::has_glob(&operand) || themselves {
             call.print(&format!("{operand}\n"));
             continue;
         }
