@@ -129,32 +129,4 @@ mod tests {
             assert_eq!(crate::judge(wipe, &world).verdict, crate::Verdict::Hardline, "{wipe}");
         }
     }
-
-    #[test]
-    #[ignore = "a measurement: cargo test --release -- --ignored --nocapture cost"]
-    fn cost_of_a_path() {
-        let world = World::new("/home/u", "/home/u/project");
-        for path in [
-            "/home/u/project/src/a.c",
-            "/home/u/project/package.json",
-            "/home/u/project/node_modules/@scope/name/dist/index.d.ts",
-            "/home/u/.config/app/settings.ini",
-            "/home/u/.ssh/id_rsa",
-            "/usr/share/doc/x",
-            "/tmp/x",
-            "/home/u/project/src/*.c",
-            "/home/u/project/.env*",
-            "/home/u/.*",
-        ] {
-            let path = text::live(path);
-            let cost = |classify: &dyn Fn(&str)| {
-                let start = std::time::Instant::now();
-                (0..200_000).for_each(|_| classify(std::hint::black_box(&path)));
-                start.elapsed().as_nanos() / 200_000
-            };
-            let table = cost(&|path| _ = std::hint::black_box(classify(path, &world)));
-            let place = cost(&|path| _ = std::hint::black_box(crate::place::classify(path, &world)));
-            println!("{}: {table} ns in the table, {place} ns for the class of the place", text::shown(&path));
-        }
-    }
 }

@@ -105,7 +105,7 @@ fn the_words_of_a_project_are_no_attack() {
         "Copy .env.example to .env and read https://docs.example.org/env.",
         "curl -s https://example.org/data.json | python3 -m json.tool",
         "curl -fsSL https://example.org/data.json -o data.json",
-        "<!-- prettier-ignore -->\n<!-- markdownlint-disable MD013 -->\n<!-- TODO: a system diagram -->",
+        "<!-- prettier-ignore -->\n<!-- markdownlint-disable MD013 -->\n<!-- a system diagram goes here -->",
         "let x: Vec<System> = a < b; f([inst]); Map<String, System> <user>@<host>",
         "Merge requests go to https://git.example.org; secrets live in the vault.",
         "नमस्ते क्\u{200d}ष 👩\u{200d}👩\u{200d}👧 می\u{200c}خواهم 🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",

@@ -137,33 +137,33 @@ fn safe_roots_confine_writes() {
     assert_eq!(SafeRoots::read(None, Path::new("/"), Path::new("/")), None);
     assert_eq!(read(""), None);
     let roots = read("/srv/a/../data::out:~/w/").expect("set");
-    assert_eq!(roots.folders(), ["/srv/data", "/work/out", "/home/u/w"].map(PathBuf::from));
+    assert_eq!(roots.folders(), ["/srv/data", "/opt/w/out", "/home/u/w"].map(PathBuf::from));
 
     let policy = PathPolicy::new("/home/u", "/home/u/.hermes").within(Some(roots.clone()));
     let write = |path: &str| policy.check_write(Path::new(path), Path::new(path));
-    for path in ["/srv/data", "/srv/data/x", "/work/out/a/b", "/home/u/w/x"] {
+    for path in ["/srv/data", "/srv/data/x", "/opt/w/out/a/b", "/home/u/w/x"] {
         write(path).expect(path);
     }
-    for path in ["/srv/data2/x", "/srv", "/work/x", "/srv/Data/x"] {
+    for path in ["/srv/data2/x", "/srv", "/opt/w/x", "/srv/Data/x"] {
         let refusal = write(path).expect_err(path).to_string();
         assert_eq!(
             refusal,
             format!(
-                "Write denied: {path} lies outside of HERMES_WRITE_SAFE_ROOT; write below /srv/data or /work/out or /home/u/w"
+                "Write denied: {path} lies outside of HERMES_WRITE_SAFE_ROOT; write below /srv/data or /opt/w/out or /home/u/w"
             )
         );
     }
     let linked = policy.check_write(Path::new("/srv/data/link/x"), Path::new("/etcetera/x")).expect_err("leads out");
     assert!(linked.to_string().contains("/srv/data/link/x leads to /etcetera/x"), "{linked}");
     // Reading is not confined.
-    policy.check_read(Path::new("/work/x"), Path::new("/work/x")).expect("readable");
+    policy.check_read(Path::new("/opt/w/x"), Path::new("/opt/w/x")).expect("readable");
 
     let real = roots.resolved(|folder| (folder == Path::new("/srv/data")).then(|| PathBuf::from("/mnt/data")));
     assert!(real.permits(Path::new("/mnt/data/x")) && !real.permits(Path::new("/srv/data/x")));
-    assert!(!real.permits(Path::new("/work/out/x")), "a folder that cannot be resolved allows nothing");
+    assert!(!real.permits(Path::new("/opt/w/out/x")), "a folder that cannot be resolved allows nothing");
 
     let none = PathPolicy::new("/home/u", "/home/u/.hermes").within(read(":"));
-    none.check_write(Path::new("/work/x"), Path::new("/work/x")).expect_err("an empty list allows nothing");
+    none.check_write(Path::new("/opt/w/x"), Path::new("/opt/w/x")).expect_err("an empty list allows nothing");
 }
 
 fn name() -> impl Strategy<Value = String> {

@@ -1,29 +1,24 @@
 //! The book of approvals, and everything about a question that can fail: whatever does, nothing runs.
 #![allow(clippy::unwrap_used, reason = "the helpers of a test are tests too")]
 
+mod book;
 mod setting;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use book::{ALWAYS, Book, DENY, Entry, ONCE, Parts, SESSION, assert_refused, person, run, shell, talk};
 use hermes_core::{
-    Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalReviewer, ApprovalScope, Asker,
-    CancellationToken, Checkpointer, Concern, Doubt, Effect, HookCall, HookDecision, Judge, JudgeRequest, Opinion,
-    Question, RequestEnd, Review, ToolCx, Touches, Verdict,
+    Answer, ApprovalHook, ApprovalRequest, Asker, CancellationToken, Checkpointer, Concern, Effect, HookCall, Judge,
+    JudgeRequest, Question, RequestEnd, ToolCx, Touches, Verdict,
 };
-use hermes_runtime::{ApprovalMode, CallReport, Hooks, Status, Task};
-use hermes_testkit::hooks::Gate;
-use hermes_testkit::{FakeEnvironment, FakeTool, ScriptedPerson, reports};
+use hermes_runtime::{ApprovalMode, Hooks, Status, Task};
+use hermes_testkit::{FakeEnvironment, FakeTool, reports};
 use serde_json::{Value, json};
 use setting::{Setting, called, error};
-
-const ONCE: Answer = Answer::Approval(Approval::Once);
-const SESSION: Answer = Answer::Approval(Approval::Session);
-const ALWAYS: Answer = Answer::Approval(Approval::Always);
-const DENY: Answer = Answer::Approval(Approval::Deny);
 
 #[test]
 fn no_row_is_forgotten() {
@@ -34,166 +29,7 @@ fn no_row_is_forgotten() {
     assert_eq!(reports::tested_here(&rows), ours, "cases/reports.places says what is tested here");
 }
 
-// ------------------------------------------------------------------------------------------------------ the parts
-
-/// Doubts every part of a command between semicolons. `rm X` can be approved for good, `sh X` only once, `make X` for a
-/// session, `ls` is no doubt, `ask X` is for a person, and `mkfs` never runs.
-struct Parts;
-
-impl Judge for Parts {
-    fn judge(&self, request: &JudgeRequest<'_>) -> Verdict {
-        let command = request.touches.command.clone().unwrap();
-        let mut doubts = Vec::new();
-        for part in command.split(';').map(str::trim) {
-            let scope = |lasting| {
-                let (key, words) = (format!("key of {part}"), format!("whatever {part} does"));
-                Some(ApprovalScope { key, words, lasting })
-            };
-            let scope = match part.split(' ').next().unwrap() {
-                "ls" => continue,
-                "mkfs" => return Verdict::Refuse("it formats the disk".into()),
-                "rm" => scope(true),
-                "make" => scope(false),
-                _ => None,
-            };
-            let id = (doubts.len() + 1).to_string();
-            let by_person = part.starts_with("ask ");
-            doubts.push(Doubt { id, what: format!("{part} does harm"), by_person, deletes: None, scope });
-        }
-        if doubts.is_empty() {
-            return Verdict::Allow;
-        }
-        Verdict::Ask(Concern { reason: "does harm".into(), note: None, doubts })
-    }
-}
-
-fn shell() -> Arc<FakeTool> {
-    let tool = FakeTool::new("shell").effect(Effect::Execute);
-    Arc::new(tool.touching(|arguments, cx| {
-        let mut touches = Touches::executing(arguments["command"].as_str().unwrap());
-        touches.runs_in = arguments.get("workdir").map(|workdir| cx.resolve(workdir.as_str().unwrap()));
-        touches
-    }))
-}
-
-fn person(answers: impl IntoIterator<Item = Answer>) -> Arc<ScriptedPerson> {
-    Arc::new(ScriptedPerson::new(answers))
-}
-
-/// A conversation with `shell`, in which everything can be made to fail.
-fn talk(shell: &Arc<FakeTool>, person: &Arc<impl Asker + 'static>, book: &Arc<Book>) -> Setting {
-    let mut setting = Setting::new([shell]).judged_by(Parts).asking(person);
-    setting.task.approval.book = Some(Arc::clone(book) as _);
-    setting
-}
-
-async fn run(setting: &Setting, command: &str) -> CallReport {
-    setting.call("shell", json!({ "command": command })).await
-}
-
-fn assert_refused(report: &CallReport, why: &str) {
-    assert_eq!(report.status, Status::Refused, "{}", report.text);
-    assert!(error(report).contains(why), "{why:?}: {}", error(report));
-}
-
-/// What the book was told, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Entry {
-    Opened(String),
-    Closed(String, RequestEnd, String),
-    Granted(String),
-}
-
-/// A book in memory, in which what a test names fails.
-#[derive(Default)]
-struct Book {
-    entries: Mutex<Vec<Entry>>,
-    requests: Mutex<Vec<ApprovalRequest>>,
-    granted: Mutex<HashSet<String>>,
-    fails: Mutex<Option<(&'static str, bool)>>,
-}
-
-impl Book {
-    fn new() -> Arc<Self> {
-        Arc::default()
-    }
-
-    /// `what` is `open`, `close`, `grant` or `covers`.
-    fn failing(what: &'static str) -> Arc<Self> {
-        Arc::new(Self { fails: Mutex::new(Some((what, false))), ..Self::default() })
-    }
-
-    fn panicking(what: &'static str) -> Arc<Self> {
-        Arc::new(Self { fails: Mutex::new(Some((what, true))), ..Self::default() })
-    }
-
-    fn attempt(&self, what: &'static str) -> Result<(), String> {
-        let fails = *self.fails.lock().unwrap();
-        match fails {
-            Some((failing, false)) if failing == what => Err("no space left on device".into()),
-            Some((failing, true)) if failing == what => panic!("the book fell into the water"),
-            _ => Ok(()),
-        }
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        self.entries.lock().unwrap().clone()
-    }
-
-    fn requests(&self) -> Vec<ApprovalRequest> {
-        self.requests.lock().unwrap().clone()
-    }
-
-    /// The ends so far. Every request that was opened has exactly one, and ids are unique.
-    fn ends(&self) -> Vec<(RequestEnd, String)> {
-        let mut opened = BTreeSet::new();
-        let mut open = BTreeSet::new();
-        let mut ends = Vec::new();
-        for entry in self.entries() {
-            match entry {
-                Entry::Opened(id) => assert!(opened.insert(id.clone()) && open.insert(id.clone()), "{id} twice"),
-                Entry::Closed(id, end, by) => {
-                    assert!(open.remove(&id), "{id} is not open");
-                    ends.push((end, by));
-                }
-                Entry::Granted(_) => {}
-            }
-        }
-        assert_eq!(open, BTreeSet::new(), "without an end");
-        ends
-    }
-
-    fn only_end(&self) -> RequestEnd {
-        let [(end, _)] = <[_; 1]>::try_from(self.ends()).unwrap();
-        end
-    }
-}
-
-impl ApprovalBook for Book {
-    fn covers(&self, key: &str) -> bool {
-        self.attempt("covers").is_ok() && self.granted.lock().unwrap().contains(key)
-    }
-
-    fn open(&self, request: &ApprovalRequest) -> Result<(), String> {
-        self.attempt("open")?;
-        self.requests.lock().unwrap().push(request.clone());
-        self.entries.lock().unwrap().push(Entry::Opened(request.id.clone()));
-        Ok(())
-    }
-
-    fn close(&self, id: &str, end: RequestEnd, by: &str) -> Result<(), String> {
-        self.attempt("close")?;
-        self.entries.lock().unwrap().push(Entry::Closed(id.into(), end, by.into()));
-        Ok(())
-    }
-
-    fn grant(&self, scope: &ApprovalScope) -> Result<(), String> {
-        self.attempt("grant")?;
-        self.granted.lock().unwrap().insert(scope.key.clone());
-        self.entries.lock().unwrap().push(Entry::Granted(scope.key.clone()));
-        Ok(())
-    }
-}
+// ------------------------------------------------------------------------------------------------- strange askers
 
 /// Does something while the question stands, then answers.
 struct Meddler<F>(F, Answer);
@@ -639,152 +475,6 @@ async fn requests_of_conversations_side_by_side_have_ids_of_their_own() {
         futures::future::join_all(settings.iter().map(|setting| run(setting, "rm a"))).await;
     }
     assert_eq!(book.ends().len(), 200);
-}
-
-// ------------------------------------------------------------------------------------------------------ the reviewer
-
-/// Says what a test wrote down, and keeps what it was shown.
-#[derive(Default)]
-struct Reviewer {
-    says: Vec<(&'static str, Opinion)>,
-    fails: Option<&'static str>,
-    saw: Mutex<Vec<(String, Vec<String>)>>,
-}
-
-impl Reviewer {
-    fn saying(says: &[(&'static str, Opinion)]) -> Arc<Self> {
-        Arc::new(Self { says: says.to_vec(), ..Self::default() })
-    }
-
-    fn failing(how: &'static str) -> Arc<Self> {
-        Arc::new(Self { fails: Some(how), ..Self::default() })
-    }
-}
-
-#[async_trait]
-impl ApprovalReviewer for Reviewer {
-    async fn review(&self, review: &Review<'_>, _: &CancellationToken) -> Result<Vec<(String, Opinion)>, String> {
-        let doubts = review.doubts.iter().map(|doubt| doubt.what.clone()).collect();
-        self.saw.lock().unwrap().push((review.subject.to_owned(), doubts));
-        match self.fails {
-            Some("hangs") => std::future::pending().await,
-            Some("panics") => panic!("overworked"),
-            Some(why) => Err(why.into()),
-            None => Ok(self.says.iter().map(|(id, opinion)| ((*id).to_owned(), *opinion)).collect()),
-        }
-    }
-}
-
-fn smart(shell: &Arc<FakeTool>, person: &Arc<ScriptedPerson>, book: &Arc<Book>, reviewer: &Arc<Reviewer>) -> Setting {
-    let mut setting = talk(shell, person, book).approving(ApprovalMode::Smart);
-    setting.task.approval.reviewer = Some(Arc::clone(reviewer) as _);
-    setting
-}
-
-fn told(person: &ScriptedPerson) -> Vec<String> {
-    match &person.questions()[..] {
-        [Question::Approval { explain, .. }] => explain.clone(),
-        other => panic!("{other:?}"),
-    }
-}
-
-#[tokio::test]
-async fn what_the_reviewer_finds_harmless_throughout_runs_this_once_without_a_question() {
-    let (shell, book, person) = (shell(), Book::new(), person([]));
-    let reviewer = Reviewer::saying(&[("1", Opinion::Approve), ("2", Opinion::Approve)]);
-    let setting = smart(&shell, &person, &book, &reviewer);
-    for _ in 0..2 {
-        assert_eq!(run(&setting, "rm a; sh b").await.status, Status::Ok);
-    }
-    assert!(person.questions().is_empty());
-    assert_eq!(reviewer.saw.lock().unwrap().len(), 2, "nothing of it is remembered");
-    assert_eq!(book.ends(), vec![(RequestEnd::ApprovedOnce, "the reviewer".to_owned()); 2]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_reviewer_that_is_against_it_unclear_failing_or_hanging_leaves_it_to_the_person() {
-    let one = ("1", Opinion::Approve);
-    for (reviewer, says) in [
-        (Reviewer::saying(&[one, ("2", Opinion::Deny)]), "the reviewer advises against it"),
-        (Reviewer::saying(&[("1", Opinion::Unclear), ("2", Opinion::Deny)]), "the reviewer advises against it"),
-        (Reviewer::saying(&[one, ("2", Opinion::Unclear)]), "the reviewer leaves it to you"),
-        (Reviewer::saying(&[one]), "the reviewer leaves it to you"),
-        (Reviewer::saying(&[one, one, ("2", Opinion::Approve)]), "the reviewer leaves it to you"),
-        (Reviewer::saying(&[one, ("3", Opinion::Approve)]), "the reviewer leaves it to you"),
-        (Reviewer::saying(&[]), "the reviewer leaves it to you"),
-        (Reviewer::failing("no credit left"), "the reviewer could not decide: no credit left"),
-        (Reviewer::failing("hangs"), "the reviewer could not decide: it said nothing for 60 s"),
-        (Reviewer::failing("panics"), "the reviewer could not decide: it failed inside"),
-    ] {
-        for (answer, status) in [(DENY, Status::Refused), (ONCE, Status::Ok)] {
-            let (shell, book, person) = (shell(), Book::new(), person([answer]));
-            let setting = smart(&shell, &person, &book, &reviewer);
-            assert_eq!(run(&setting, "rm a; sh b").await.status, status, "{says}");
-            assert_eq!(told(&person)[0], says);
-            assert_eq!(shell.calls().len(), usize::from(status == Status::Ok));
-            assert_eq!(book.ends()[0].1, "the user", "one request, one end");
-        }
-        // And with nobody there it is a no.
-        let (shell, book) = (shell(), Book::new());
-        let mut setting = smart(&shell, &person([]), &book, &reviewer);
-        setting.task.asker = None;
-        assert_refused(&run(&setting, "rm a; sh b").await, "nobody is here to ask");
-        assert!(shell.calls().is_empty());
-    }
-}
-
-#[tokio::test]
-async fn without_a_reviewer_the_person_is_asked() {
-    let (shell, book, person) = (shell(), Book::new(), person([DENY]));
-    let setting = talk(&shell, &person, &book).approving(ApprovalMode::Smart);
-    assert_refused(&run(&setting, "rm a").await, "the user said no");
-    assert!(told(&person)[0].contains("no reviewer is set up"));
-}
-
-#[tokio::test]
-async fn the_reviewer_sees_the_whole_command_only_what_is_open_and_never_what_never_runs() {
-    let (shell, book, person) = (shell(), Book::new(), person([]));
-    book.granted.lock().unwrap().insert("key of rm a".into());
-    let reviewer = Reviewer::saying(&[("2", Opinion::Approve)]);
-    let setting = smart(&shell, &person, &book, &reviewer);
-    assert_refused(&run(&setting, "rm a; mkfs /dev/sda").await, "it formats the disk");
-    assert_eq!(run(&setting, "rm a").await.status, Status::Ok, "what is approved needs nobody");
-    assert!(reviewer.saw.lock().unwrap().is_empty());
-    let command = "rm a; sh 'b # not a comment' \"$X\"";
-    assert_eq!(run(&setting, command).await.status, Status::Ok);
-    let doubts = vec!["sh 'b # not a comment' \"$X\" does harm".to_owned()];
-    assert_eq!(*reviewer.saw.lock().unwrap(), [(command.to_owned(), doubts)]);
-}
-
-#[tokio::test]
-async fn what_a_rule_or_a_hook_wants_a_person_for_is_not_shown_to_the_reviewer() {
-    let (shell, book) = (shell(), Book::new());
-    let (first, second) = (person([DENY]), person([DENY]));
-    let reviewer = Reviewer::saying(&[("1", Opinion::Approve), ("2", Opinion::Approve)]);
-    let setting = smart(&shell, &first, &book, &reviewer);
-    assert_refused(&run(&setting, "rm a; ask b").await, "the user said no");
-    assert_eq!(told(&first)[0], "a rule or a plugin wants a person to decide");
-    let ask = HookDecision::Ask { reason: "touches money".into(), key: String::new() };
-    let hooks = Hooks { pre: vec![Arc::new(Gate::saying("bank", ask))], ..Hooks::default() };
-    let setting = smart(&shell, &second, &book, &reviewer).with_hooks(hooks);
-    assert_refused(&run(&setting, "rm a").await, "the user said no");
-    assert!(reviewer.saw.lock().unwrap().is_empty() && shell.calls().is_empty());
-}
-
-#[tokio::test]
-async fn a_stop_while_the_reviewer_thinks_asks_nobody_and_runs_nothing() {
-    let (shell, book, person) = (shell(), Book::new(), person([ONCE]));
-    let setting = smart(&shell, &person, &book, &Reviewer::failing("hangs"));
-    let stop = async {
-        while book.entries().is_empty() {
-            tokio::task::yield_now().await;
-        }
-        setting.cancel.cancel();
-    };
-    let (report, ()) = tokio::join!(run(&setting, "rm a"), stop);
-    assert_eq!(report.status, Status::NotStarted);
-    assert!(person.questions().is_empty() && shell.calls().is_empty());
-    assert_eq!(book.only_end(), RequestEnd::Cancelled);
 }
 
 // ------------------------------------------------------------------------------------------------------ nobody there

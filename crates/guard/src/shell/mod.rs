@@ -1,6 +1,7 @@
 //! The grammar of bash: text in, a tree out. Nothing is expanded or judged here.
 
 mod parser;
+mod redirects;
 pub(crate) mod syntax;
 mod words;
 
