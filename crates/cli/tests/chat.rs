@@ -117,6 +117,8 @@ fn a_question_of_the_model_is_answered_by_number_or_words_and_trouble_is_one_lin
     session.send_line("set it up").unwrap();
     expect(&mut session, "Which port?");
     expect(&mut session, "2. 8080");
+    // What is typed before the prompt stands is no answer to it.
+    expect(&mut session, "number or your own words › ");
     session.send_line("2").unwrap();
     expect(&mut session, "Noted.");
     expect(&mut session, "› ");

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use hermes_core::{ApprovalScope, Concern, Doubt, Judge, JudgeRequest, Verdict as Answer};
 
+use crate::Judgement;
 use crate::finding::{Effect, Finding, TargetClass, Verdict};
 use crate::paths::PathPolicy;
 use crate::place;
@@ -64,8 +65,8 @@ impl Guard {
 
     fn held_against(&self, tool: &str, command: &str, reading: eval::Reading, world: &World) -> CommandVerdict {
         let policy = self.policy();
-        let mut verdict = CommandVerdict { denied: None, hardline: None, open: Vec::new(), asked: Vec::new() };
-        verdict.hardline = reading.findings.iter().find(|finding| finding.verdict == Verdict::Hardline).cloned();
+        let judgement = Judgement::of(reading.findings);
+        let mut verdict = CommandVerdict { judgement, denied: None, open: Vec::new(), asked: Vec::new() };
         let texts = || reading.commands.iter().map(String::as_str).chain([command.trim()]);
         verdict.denied = texts()
             .find_map(|text| policy.rules.about_command(tool, Action::Deny, text))
@@ -78,12 +79,12 @@ impl Guard {
                 }
             }
         }
-        for finding in reading.findings {
-            let scope = Scope::of(&finding, world);
+        for finding in &verdict.judgement.findings {
+            let scope = Scope::of(finding, world);
             let allowed =
                 !finding.words.is_empty() && policy.rules.about_command(tool, Action::Allow, &finding.words).is_some();
-            if !allowed && !policy.covers(&finding, scope.as_ref()) {
-                verdict.open.push((finding, scope));
+            if !allowed && !policy.covers(finding, scope.as_ref()) {
+                verdict.open.push((finding.clone(), scope));
             }
         }
         verdict
@@ -181,10 +182,10 @@ fn read_link(path: &str) -> Option<String> {
 /// What is to be said about a command, with what the user decided beforehand taken into account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandVerdict {
+    /// What it would do, whatever was decided beforehand.
+    pub judgement: Judgement,
     /// A rule forbids it, for this reason.
     pub denied: Option<String>,
-    /// It must never run because of this.
-    pub hardline: Option<Finding>,
     /// What no approval for good and no rule covers, each with what one could cover.
     pub open: Vec<(Finding, Option<Scope>)>,
     /// Rules that want a person to look, each with its reason.
@@ -192,8 +193,13 @@ pub struct CommandVerdict {
 }
 
 impl CommandVerdict {
+    /// It must never run because of this.
+    pub fn hardline(&self) -> Option<&Finding> {
+        self.judgement.findings.iter().find(|finding| finding.verdict == Verdict::Hardline)
+    }
+
     fn answer(self, world: &World) -> Answer {
-        if let Some(finding) = self.hardline {
+        if let Some(finding) = self.hardline() {
             return Answer::Refuse(format!("it {}", finding.why));
         }
         if let Some(why) = self.denied {

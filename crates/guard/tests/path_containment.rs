@@ -133,7 +133,7 @@ fn a_home_behind_a_link_is_a_home() {
 
 #[test]
 fn safe_roots_confine_writes() {
-    let read = |value: &str| SafeRoots::read(Some(OsStr::new(value)), Path::new("/work"), Path::new("/home/u"));
+    let read = |value: &str| SafeRoots::read(Some(OsStr::new(value)), Path::new("/opt/w"), Path::new("/home/u"));
     assert_eq!(SafeRoots::read(None, Path::new("/"), Path::new("/")), None);
     assert_eq!(read(""), None);
     let roots = read("/srv/a/../data::out:~/w/").expect("set");

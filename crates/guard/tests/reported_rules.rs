@@ -49,7 +49,7 @@ fn called(guard: &Guard, tool: &str, effect: Effect, arguments: &Value) -> Verdi
 
 /// It runs without a question.
 fn runs(verdict: &CommandVerdict) -> bool {
-    verdict.denied.is_none() && verdict.hardline.is_none() && verdict.open.is_empty() && verdict.asked.is_empty()
+    verdict.denied.is_none() && verdict.hardline().is_none() && verdict.open.is_empty() && verdict.asked.is_empty()
 }
 
 /// What "always" would store for a command; `None` if a part of it can only be allowed once.

@@ -64,6 +64,16 @@ pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> V
     scored.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
+/// `; did you mean "…"?` if one of `names` looks like `written`, for the end of a message.
+pub fn did_you_mean<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    hint(nearest(written, names).first())
+}
+
+/// The same for names that were compared before.
+pub(crate) fn hint(nearest: Option<impl std::fmt::Display>) -> String {
+    nearest.map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default()
+}
+
 /// From 0 to 1. Names that begin alike are alike; of short ones, those that differ in one letter anywhere.
 fn alike(a: &str, b: &str) -> f64 {
     let one_letter_off = a.len().max(b.len()) <= 5 && strsim::damerau_levenshtein(a, b) == 1;

@@ -99,7 +99,7 @@ impl ApprovalBook for Book {
         // Read anew each time: what is revoked elsewhere does not hold here any more. A file that cannot be read covers
         // nothing.
         Config::load(&self.world)
-            .is_ok_and(|config| config.list("command_allowlist").iter().any(|entry| entry.trim() == key))
+            .is_ok_and(|config| config.list("command_allowlist").iter().any(|entry| is_same(entry, key)))
     }
 
     fn open(&self, request: &ApprovalRequest) -> Result<(), String> {
@@ -134,7 +134,7 @@ pub(crate) fn add(world: &World, keys: &[String]) -> Result<(), crate::words::Fa
         let config = Config::of(world, text)?;
         let mut list = config.list("command_allowlist");
         for key in keys {
-            if !list.contains(key) {
+            if !list.iter().any(|known| is_same(known, key)) {
                 list.push(key.clone());
             }
         }
@@ -142,16 +142,18 @@ pub(crate) fn add(world: &World, keys: &[String]) -> Result<(), crate::words::Fa
     })
 }
 
+/// However a place is written, it is the same approval.
+fn is_same(a: &str, b: &str) -> bool {
+    let plain = |text: &str| text.trim().parse::<Scope>().map_or_else(|_| text.trim().to_owned(), |it| it.to_string());
+    plain(a) == plain(b)
+}
+
 /// Takes an entry off `command_allowlist`; answers whether it was there.
 pub(crate) fn remove(world: &World, entry: &str) -> Result<bool, crate::words::Failure> {
     let path = config::path(world);
     edit::update(&path, |text| {
         let list = Config::of(world, text)?.list("command_allowlist");
-        // However a place is written, it is the same approval.
-        let plain = |text: &str| {
-            text.trim().parse::<Scope>().map_or_else(|_| text.trim().to_owned(), |scope| scope.to_string())
-        };
-        let kept: Vec<String> = list.iter().filter(|known| plain(known) != plain(entry)).cloned().collect();
+        let kept: Vec<String> = list.iter().filter(|known| !is_same(known, entry)).cloned().collect();
         let found = kept.len() < list.len();
         Ok((if found { vec![("command_allowlist".to_owned(), Value::from(kept))] } else { Vec::new() }, found))
     })

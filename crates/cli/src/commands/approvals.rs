@@ -92,14 +92,13 @@ impl Decider {
     }
 
     fn decide(&self, command: &str, place: &Place) -> Decided {
-        let judgement = judge(command, place);
         let heard = self.guard.judge_command("terminal", command, place);
-        let (decision, why) = if heard.hardline.is_some() {
+        let (decision, why) = if heard.hardline().is_some() {
             (Decision::Refused, "no approval and no mode changes that".to_owned())
         } else if let Some(why) = &heard.denied {
             (Decision::Refused, format!("a rule forbids it: {why}"))
         } else if heard.open.is_empty() && heard.asked.is_empty() {
-            let approved = judgement.verdict == Verdict::Dangerous;
+            let approved = heard.judgement.verdict == Verdict::Dangerous;
             (Decision::Runs, if approved { "the configuration allows it".into() } else { String::new() })
         } else if self.off {
             (Decision::Runs, "approvals.mode is off".to_owned())
@@ -108,7 +107,8 @@ impl Decider {
         } else {
             (Decision::Asks, String::new())
         };
-        Decided { judgement, decision, why, open: heard.open.into_iter().map(|(open, _)| open).collect() }
+        let open = heard.open.into_iter().map(|(open, _)| open).collect();
+        Decided { judgement: heard.judgement, decision, why, open }
     }
 }
 

@@ -4,7 +4,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Command, plural};
+use hermes_core::{CancellationToken, Command, ToolName, plural};
+use hermes_guard::policy::Policy;
+use hermes_runtime::names::did_you_mean;
 use hermes_runtime::{Verdict, toolset};
 use serde_json::json;
 
@@ -119,7 +121,6 @@ fn configuration(world: &World) -> (Config, Vec<Finding>) {
                 findings.push(finding(Mark::Fine, says));
             }
             findings.extend(approvals(world, &config));
-            findings.extend(idle_rules(world, &config));
             (config, findings)
         }
         Err(failure) => (Config::default(), vec![finding(Mark::Error, failure.message)]),
@@ -130,8 +131,9 @@ fn configuration(world: &World) -> (Config, Vec<Finding>) {
 fn approvals(world: &World, config: &Config) -> Vec<Finding> {
     let finding = |mark, says| Finding { mark, what: "approvals", says };
     let mut findings = Vec::new();
-    if let Err(failure) = crate::approvals::policy(config) {
-        findings.push(finding(Mark::Error, failure.message));
+    match crate::approvals::policy(config) {
+        Ok(policy) => findings.extend(idle_rules(world, config, &policy)),
+        Err(failure) => findings.push(finding(Mark::Error, failure.message)),
     }
     if config.text("approvals.mode").as_deref() == Some("off") {
         findings.push(finding(Mark::Warning, "approvals.mode is off: dangerous calls run without a question".into()));
@@ -156,10 +158,9 @@ fn approvals(world: &World, config: &Config) -> Vec<Finding> {
 }
 
 /// Rules about tools and arguments that nobody has: they would never say anything.
-fn idle_rules(world: &World, config: &Config) -> Vec<Finding> {
-    let (Ok(policy), Ok(definitions)) = (crate::approvals::policy(config), session::definitions(world, config)) else {
-        return Vec::new();
-    };
+fn idle_rules(world: &World, config: &Config, policy: &Policy) -> Vec<Finding> {
+    // What is wrong with the definitions is said where the tools are looked at.
+    let Ok(definitions) = session::definitions(world, config) else { return Vec::new() };
     let snapshot = definitions.registry().snapshot();
     let mut findings = Vec::new();
     for rule in policy.rules.iter().filter(|rule| !rule.tool.contains(['*', '?', '['])) {
@@ -168,9 +169,7 @@ fn idle_rules(world: &World, config: &Config) -> Vec<Finding> {
         let says = match (snapshot.get(&rule.tool), &rule.argument) {
             (None, _) if later => continue,
             (None, _) => {
-                let names: Vec<&str> = snapshot.entries().map(|entry| entry.tool.spec().name.as_str()).collect();
-                let nearest = hermes_runtime::names::nearest(&rule.tool, names);
-                let hint = nearest.first().map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default();
+                let hint = did_you_mean(&rule.tool, snapshot.names().map(ToolName::as_str));
                 format!("{} is about the tool \"{}\", which is not there{hint}", rule.place, visible(&rule.tool))
             }
             (Some(entry), Some(argument)) => {

@@ -68,7 +68,8 @@ impl Scanner<'_, '_, '_, '_> {
         }
     }
 
-    pub(super) fn arguments(&mut self) -> Arguments {
+    /// What stands in parentheses or brackets, up to `end`.
+    pub(super) fn arguments(&mut self, end: &str) -> Arguments {
         let mut found = Arguments::default();
         self.at += 1;
         loop {
@@ -76,7 +77,7 @@ impl Scanner<'_, '_, '_, '_> {
             if self.at >= self.tokens.len() {
                 return found;
             }
-            if self.is(0, ")") {
+            if self.is(0, end) {
                 self.at += 1;
                 return found;
             }

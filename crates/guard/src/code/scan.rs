@@ -356,7 +356,7 @@ impl Scanner<'_, '_, '_, '_> {
                 continue;
             }
             if self.is(0, "(") && matches!(value, Value::Path(_)) {
-                let arguments = self.arguments();
+                let arguments = self.arguments(")");
                 value = self.called(&value, arguments);
                 continue;
             }
@@ -452,7 +452,7 @@ impl Scanner<'_, '_, '_, '_> {
         for name in NAMES {
             self.bound.insert(name.to_owned(), file.clone().unwrap_or(Value::Unknown));
         }
-        let arguments = self.arguments();
+        let arguments = self.arguments(")");
         for (name, value) in NAMES.into_iter().zip(before) {
             match value {
                 Some(value) => self.bound.insert(name.to_owned(), value),
@@ -529,28 +529,9 @@ impl Scanner<'_, '_, '_, '_> {
                 self.at += 1;
                 Value::List(words.into_iter().map(Value::Text).collect())
             }
-            Some(Token::Sign("[")) => {
-                self.at += 1;
-                let mut found = Arguments::default();
-                loop {
-                    self.newlines();
-                    if self.at >= self.tokens.len() || self.is(0, "]") {
-                        self.at += 1;
-                        return Value::List(found.values);
-                    }
-                    if self.is(0, ",") {
-                        self.at += 1;
-                        continue;
-                    }
-                    let before = self.at;
-                    self.argument(&mut found);
-                    if self.at == before {
-                        self.at += 1;
-                    }
-                }
-            }
+            Some(Token::Sign("[")) => Value::List(self.arguments("]").values),
             Some(Token::Sign("(")) => {
-                let mut found = self.arguments();
+                let mut found = self.arguments(")");
                 match found.values.len() {
                     1 => found.values.remove(0),
                     0 => Value::Unknown,
@@ -627,7 +608,7 @@ impl Scanner<'_, '_, '_, '_> {
                 }
             }
             other => {
-                let arguments = if self.is(0, "(") { self.arguments() } else { Arguments::default() };
+                let arguments = if self.is(0, "(") { self.arguments(")") } else { Arguments::default() };
                 self.method(other, name, arguments)
             }
         }

@@ -730,44 +730,25 @@ pub(super) fn finds_secrets(word: &str) -> bool {
     looks_secret(&word) || SECRET_NAMES.iter().any(|part| part.contains(&word))
 }
 
-/// Whether variables with this word in their names are about paths, languages and tools: no service has it in its keys.
+/// Whether this word is in the names of no variables but those about paths, languages and terminals. `LANG` is not such a
+/// word: it finds the keys of services as well.
 pub(super) fn says_no_secret(word: &str) -> bool {
-    const WORDS: [&str; 32] = [
-        "PATH",
-        "HOME",
-        "LANG",
-        "LC_",
+    const WORDS: [&str; 12] = [
+        "HOSTNAME",
         "SHELL",
-        "USER",
-        "LOGNAME",
         "TERM",
         "PWD",
         "PROXY",
         "DISPLAY",
-        "WAYLAND",
-        "XDG",
+        "WAYLAND_DISPLAY",
         "EDITOR",
         "PAGER",
-        "NODE",
-        "JAVA",
-        "PYTHON",
-        "CARGO",
-        "RUST",
-        "GOROOT",
-        "GOBIN",
-        "GOFLAGS",
-        "RUBY",
-        "PERL",
         "VIRTUAL_ENV",
-        "CONDA",
-        "PYENV",
-        "NVM",
-        "DEBUG",
-        "HOSTNAME",
-        "COLOR",
+        "LOGNAME",
+        "HOME",
     ];
     let word = word.to_ascii_uppercase();
-    WORDS.iter().any(|known| word.contains(known))
+    word.ends_with("PATH") || word.ends_with("_HOME") || word.ends_with("_ENV") || WORDS.contains(&word.as_str())
 }
 
 fn each(held: Held, change: impl Fn(&str) -> String) -> Held {

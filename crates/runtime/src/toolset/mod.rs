@@ -18,7 +18,7 @@ use hermes_core::ToolName;
 
 pub use self::selection::{Resolved, Selection, Verdict};
 use self::table::{CODING, CORE, LEGACY, NATIVE, PLATFORMS, Platform, TOOLSETS, Toolset};
-use crate::names::nearest;
+use crate::names::{did_you_mean, hint, nearest};
 use crate::registry::{Entry, NameNotFree, OwnerKind, Snapshot};
 
 /// A toolset made at run time or in the configuration.
@@ -34,16 +34,12 @@ pub struct CustomToolset {
 
 /// A name that is no toolset, and no tool either.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown toolset \"{name}\"{}", hint(.nearest))]
+#[error("unknown toolset \"{name}\"{}", hint(.nearest.first()))]
 pub struct UnknownToolset {
     /// What was written.
     pub name: String,
     /// The most similar names, nearest first.
     pub nearest: Vec<String>,
-}
-
-fn hint(nearest: &[String]) -> String {
-    nearest.first().map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default()
 }
 
 /// What there is to say about a toolset.
@@ -247,10 +243,7 @@ pub fn info(snapshot: &Snapshot, name: &str) -> Result<Info, UnknownToolset> {
             for tool in custom.tools.iter().filter(|tool| !is_tool(snapshot, tool)) {
                 let table = TOOLSETS.iter().flat_map(|set| set.tools).copied();
                 let known = snapshot.names().map(ToolName::as_str).chain(CORE.iter().copied()).chain(table);
-                let hint = match nearest(tool, known).first() {
-                    Some(nearest) => format!("; did you mean \"{nearest}\"?"),
-                    None => String::new(),
-                };
+                let hint = did_you_mean(tool, known);
                 notes.push(format!("toolset \"{name}\" names \"{tool}\", which is no tool here so far{hint}"));
             }
             let tools = custom.tools.iter().cloned().chain(own(name)).collect();

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use hermes_core::ToolName;
+use hermes_runtime::names::did_you_mean;
 use hermes_runtime::{Definitions, Selection, Verdict, toolset};
 use serde_json::json;
 
@@ -125,8 +126,7 @@ fn named(typed: &[String], on: bool) -> Result<Changes, Failure> {
 pub(super) fn key(platform: &str) -> Result<&'static str, Failure> {
     toolset::platform_key(platform).ok_or_else(|| {
         let known = toolset::platforms().filter_map(toolset::platform_key);
-        let nearest = hermes_runtime::names::nearest(platform, known);
-        let hint = nearest.first().map(|nearest| format!("; did you mean \"{nearest}\"?")).unwrap_or_default();
+        let hint = did_you_mean(platform, known);
         Failure::usage(format!("unknown platform \"{platform}\"{hint} (hermes toolsets list shows them)"))
     })
 }
