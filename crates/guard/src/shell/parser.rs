@@ -302,8 +302,8 @@ impl<'s> Parser<'s> {
     fn command(&mut self) -> Read<Command> {
         self.blanks();
         let compound = match self.peek() {
-            Some(b'(') if self.peek_at(1) == Some(b'(') => match self.arithmetic_command() {
-                Some(compound) => Some(compound),
+            Some(b'(') if self.peek_at(1) == Some(b'(') => match self.maybe_arithmetic(2)? {
+                Some(word) => Some(Compound::Arithmetic(word)),
                 None => Some(self.subshell()?),
             },
             Some(b'(') => Some(self.subshell()?),
@@ -338,23 +338,6 @@ impl<'s> Parser<'s> {
         self.at += 1;
         let script = self.body()?;
         if self.eat(")") { Ok(Compound::Subshell(script)) } else { Err(self.expected(")")) }
-    }
-
-    /// `(( … ))`, or nothing if it turns out to be a subshell in a subshell.
-    fn arithmetic_command(&mut self) -> Option<Compound> {
-        let begin = self.at;
-        if self.no_arithmetic.contains(&begin) {
-            return None;
-        }
-        self.at += 2;
-        match self.arithmetic("))") {
-            Ok(word) => Some(Compound::Arithmetic(word)),
-            Err(_) => {
-                self.no_arithmetic.insert(begin);
-                self.at = begin;
-                None
-            }
-        }
     }
 
     fn keyword(&mut self) -> Read<Option<Compound>> {

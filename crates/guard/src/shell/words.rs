@@ -237,6 +237,25 @@ impl Parser<'_> {
         })
     }
 
+    /// Arithmetic behind `((`, which is `skip` bytes away; nothing if it turns out to be a shell in a shell. A text that
+    /// ends inside of it is neither: reading it once more for each of many would take long.
+    pub(super) fn maybe_arithmetic(&mut self, skip: usize) -> Read<Option<Word>> {
+        let begin = self.at;
+        if self.no_arithmetic.contains(&begin) {
+            return Ok(None);
+        }
+        self.at += skip;
+        match self.arithmetic("))") {
+            Ok(word) => Ok(Some(word)),
+            Err(error) if self.at >= self.bytes.len() => Err(error),
+            Err(_) => {
+                self.no_arithmetic.insert(begin);
+                self.at = begin;
+                Ok(None)
+            }
+        }
+    }
+
     fn backticks(&mut self, in_quotes: bool) -> Read<Part> {
         self.at += 1;
         let mut inner = String::new();
@@ -313,14 +332,10 @@ impl Parser<'_> {
     }
 
     fn substitution(&mut self) -> Read<Part> {
-        let begin = self.at;
-        if self.peek_at(2) == Some(b'(') && !self.no_arithmetic.contains(&begin) {
-            self.at += 3;
-            if let Ok(word) = self.arithmetic("))") {
-                return Ok(Part::Arithmetic(word));
-            }
-            self.no_arithmetic.insert(begin);
-            self.at = begin;
+        if self.peek_at(2) == Some(b'(')
+            && let Some(word) = self.maybe_arithmetic(3)?
+        {
+            return Ok(Part::Arithmetic(word));
         }
         self.at += 2;
         self.inner_script(")").map(Part::Command)
