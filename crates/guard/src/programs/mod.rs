@@ -345,7 +345,7 @@ fn matched(call: &mut Call<'_, '_>, program: &str) {
         return;
     }
     // Every name there is is looked at.
-    call.machine.charge(TABLE.len() * 16);
+    call.machine.charge(TABLE.len() * 24);
     let mut names: Vec<&str> = TABLE.keys().copied().filter(|name| text::matches(&pattern, name)).collect();
     names.sort_unstable();
     for name in names.into_iter().take(40) {
