@@ -4,17 +4,23 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
-use crate::CancellationToken;
+use crate::{CancellationToken, Process, Start, TerminalSize};
 
 /// A place to run things: this machine, a container, another host.
 #[async_trait]
 pub trait Environment: Send + Sync {
     /// The backend's name as in `terminal.backend`, for example `local`.
     fn backend(&self) -> &str;
+
+    /// What it can do beyond running a command to its end and reaching files.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
 
     /// The session's directory; it follows the `cd` of each finished command. Always absolute.
     fn cwd(&self) -> PathBuf;
@@ -27,6 +33,13 @@ pub trait Environment: Send + Sync {
         format!("{} {}", self.backend(), self.home().display())
     }
 
+    /// What earlier commands left for the next one, as bash source without effects: functions, aliases, and variables
+    /// that are not as they were when the session began. Whoever judges a command reads this before it. Empty if
+    /// there is nothing.
+    fn carried(&self) -> String {
+        String::new()
+    }
+
     /// A private folder there for the session's own files, such as long results; gone after [`Environment::close`].
     fn scratch(&self) -> &Path;
 
@@ -35,8 +48,15 @@ pub trait Environment: Send + Sync {
 
     /// Runs one command to its end, its limit, or `cancel`.
     ///
-    /// Whatever way it ends, the whole process group is gone when this returns early. A command is never run twice.
+    /// It has ended when the shell itself has, whatever its children hold open. Where it is ended early, everything that
+    /// it started is gone when this returns. A command is never run twice.
     async fn run(&self, command: Command, cancel: &CancellationToken) -> Result<Finished, EnvironmentError>;
+
+    /// Starts a process that lives on in the background, with its output in a log.
+    async fn spawn(&self, start: Start) -> Result<Arc<dyn Process>, EnvironmentError> {
+        drop(start);
+        Err(EnvironmentError::CannotDo { backend: self.backend().to_owned(), what: "keep processes in the background" })
+    }
 
     /// Facts about what `path` leads to, links followed.
     async fn stat(&self, path: &Path) -> Result<FileStat, FileError>;
@@ -60,6 +80,23 @@ pub trait Environment: Send + Sync {
     async fn close(&self);
 }
 
+/// What a backend can do. Each field is a promise that the conformance suite checks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// It keeps processes in the background.
+    pub background: bool,
+    /// It gives a command a terminal.
+    pub terminal: bool,
+    /// It gives a command standard input.
+    pub input: bool,
+    /// Files are brought there and back, because they are not ours.
+    pub file_transfer: bool,
+    /// Its files can be kept as they are now and put back.
+    pub snapshot: bool,
+    /// It can keep a command from the network, or let it reach chosen hosts only.
+    pub network_policy: bool,
+}
+
 /// A command to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
@@ -71,13 +108,43 @@ pub struct Command {
     pub timeout: Duration,
     /// How many bytes of output to keep: the first 40 % and the last 60 %.
     pub output_cap: usize,
+    /// What it reads on standard input; `None` is nothing at all.
+    pub input: Option<Vec<u8>>,
+    /// It gets a terminal of this size instead of pipes.
+    pub terminal: Option<TerminalSize>,
+    /// What happens when it outlives its limit.
+    pub at_limit: AtLimit,
+}
+
+impl Command {
+    /// A command that runs in the session's directory without input, and is ended at its limit.
+    pub fn new(script: impl Into<String>, timeout: Duration, output_cap: usize) -> Self {
+        let at_limit = AtLimit::End;
+        Self { script: script.into(), cwd: None, timeout, output_cap, input: None, terminal: None, at_limit }
+    }
+}
+
+/// What happens to a command at its limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AtLimit {
+    /// It is ended, with everything it started.
+    End,
+    /// It lives on in the background with its output in this log. So does one that is seen to serve or to watch and
+    /// has gone quiet, already before its limit.
+    Keep {
+        /// The log, which is made when it is needed.
+        log: PathBuf,
+    },
 }
 
 /// How a command ended and what it printed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Finished {
-    /// Standard output and standard error as they came; `\u{fffd}` for bytes that are no UTF-8; terminal escapes removed.
+    /// Standard output and standard error as they came, as somebody reads them: terminal escapes removed, what a
+    /// carriage return wrote over gone, `\u{fffd}` for bytes that are no text.
     pub output: String,
+    /// The last lines as a terminal would show them, with their colours.
+    pub coloured_tail: Vec<String>,
     /// Bytes printed in all, also those that were left out.
     pub total_bytes: u64,
     /// Bytes left out of `output`.
@@ -86,6 +153,10 @@ pub struct Finished {
     pub how: FinishedHow,
     /// Processes of the command that could not be ended although they should have been.
     pub left_over: usize,
+    /// The file that holds all of the output, where `output` does not.
+    pub spill: Option<PathBuf>,
+    /// The command itself, where it lives on ([`FinishedHow::Kept`]).
+    pub process: Option<Arc<dyn Process>>,
 }
 
 /// The end of a command.
@@ -99,15 +170,29 @@ pub enum FinishedHow {
     TimedOut,
     /// The person stopped it.
     Cancelled,
+    /// It has not ended but lives on in the background.
+    Kept(Kept),
+}
+
+/// Why a command lives on in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It was still at work at its limit.
+    AtLimit,
+    /// It accepts connections on this TCP port and has gone quiet.
+    Serving(u16),
+    /// It watches files and has gone quiet.
+    Watching,
 }
 
 impl FinishedHow {
-    /// The shell's number for this end: 124 for a timeout, 130 for an interrupt, 128 + n for signal n.
+    /// The shell's number for this end: 124 for a timeout, 130 for an interrupt, 128 + n for signal n; for a command
+    /// that lives on, 124 as well: its limit came first.
     pub fn exit_code(self) -> i32 {
         match self {
             Self::Exited(code) => code,
             Self::Signalled(signal) => 128 + signal,
-            Self::TimedOut => 124,
+            Self::TimedOut | Self::Kept(_) => 124,
             Self::Cancelled => 130,
         }
     }
@@ -137,6 +222,17 @@ pub enum EnvironmentError {
         program: String,
         /// What the system answered.
         source: std::io::Error,
+    },
+    /// The shell was started but could not become what was asked for, before it read a word of the command.
+    #[error("cannot prepare the command: {0}; it did not run")]
+    NotPrepared(String),
+    /// The backend has no such ability.
+    #[error("the backend {backend} cannot {what}")]
+    CannotDo {
+        /// Its name.
+        backend: String,
+        /// What was asked of it, in words that follow "cannot".
+        what: &'static str,
     },
     /// The connection to the running command broke; it may have run.
     #[error("lost track of the command, which may have run: {0}")]

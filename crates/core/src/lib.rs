@@ -23,6 +23,7 @@ pub mod message;
 pub mod name;
 pub mod output;
 pub mod ports;
+pub mod process;
 pub mod spec;
 pub mod text;
 pub mod tool;
@@ -36,7 +37,8 @@ pub use availability::{Availability, Check, Surroundings};
 pub use call::{RawArguments, ToolCall};
 pub use definition::Definition;
 pub use environment::{
-    Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat, Finished, FinishedHow,
+    AtLimit, Capabilities, Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat,
+    Finished, FinishedHow, Kept,
 };
 pub use hooks::{
     Checkpointer, Edit, EditReviewer, ExecutionMiddleware, HookCall, HookDecision, HookFacts, HookResult, Next,
@@ -47,6 +49,10 @@ pub use name::{InvalidToolName, ToolName};
 pub use output::{Attachment, Content, StopTurn, ToolError, ToolOutput, ToolResult};
 pub use ports::{
     Clock, Finish, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest, TodoItem, TodoStatus, Todos,
+};
+pub use process::{
+    InputError, Process, ProcessEntry, ProcessFacts, ProcessNews, ProcessState, Processes, Reserved, Screen, Start,
+    TerminalSize, Watched,
 };
 pub use spec::{Effect, ToolSpec};
 pub use text::{grouped, plural, shown_path};

@@ -1,43 +1,76 @@
-//! Keeping the head and the tail of an output of any length, in bounded memory.
+//! Keeping the head and the tail of an output of any length, in bounded memory, and all of it in a file.
 //!
 //! Errors tend to stand at the end and the reason for them near the start, so 40 % of the cap goes to the head and
-//! 60 % to the tail (spec exec §3.8). What was left out is counted and said in the text.
+//! 60 % to the tail (spec exec §3.8). What was left out is counted and said in the text; it is in the *spill*, a file
+//! that is made as soon as something has to be left out.
 
 use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
 use hermes_core::grouped;
 
+use crate::plain::{Reading, coloured_tail, plain};
+
+/// A spill is not written beyond this; what comes later is counted only.
+const LONGEST_SPILL: u64 = 512 * 1024 * 1024;
+/// How many lines a person sees below a command.
+const LINES_FOR_PEOPLE: usize = 4;
+
 /// Collects bytes up to a cap.
 #[derive(Debug)]
-pub struct Capture {
+pub(crate) struct Capture {
     head_cap: usize,
     tail_cap: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
+    reading: Reading,
+    spill: Spill,
+}
+
+#[derive(Debug)]
+enum Spill {
+    /// Where it would be.
+    Not(PathBuf),
+    Open { file: File, path: PathBuf, len: u64 },
+    /// It could not be written; `path` holds what came before.
+    Broken { path: Option<PathBuf>, why: String },
 }
 
 /// What was collected.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Captured {
+pub(crate) struct Captured {
     /// The text, with a notice where bytes were left out.
     pub text: String,
+    /// Its last lines with their colours.
+    pub coloured_tail: Vec<String>,
     /// Bytes seen in all.
     pub total_bytes: u64,
     /// Bytes left out of `text`.
     pub omitted_bytes: u64,
+    /// The file that has all of them.
+    pub spill: Option<PathBuf>,
 }
 
 impl Capture {
-    /// Keeps at most `cap` bytes.
-    pub fn new(cap: usize) -> Self {
+    /// Keeps at most `cap` bytes, and all of them in a new file at `spill` once there are more.
+    pub(crate) fn new(cap: usize, reading: Reading, spill: PathBuf) -> Self {
         let head_cap = cap / 5 * 2;
-        Self { head_cap, tail_cap: cap - head_cap, head: Vec::new(), tail: VecDeque::new(), total: 0 }
+        let tail_cap = cap - head_cap;
+        let (head, tail) = (Vec::new(), VecDeque::new());
+        Self { head_cap, tail_cap, head, tail, total: 0, reading, spill: Spill::Not(spill) }
     }
 
     /// Adds what was read.
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let room = (self.head_cap + self.tail_cap) as u64;
         self.total += bytes.len() as u64;
+        if self.total > room {
+            self.write_spill(bytes);
+        }
         let to_head = bytes.len().min(self.head_cap - self.head.len());
         let (head, rest) = bytes.split_at(to_head);
         self.head.extend_from_slice(head);
@@ -47,39 +80,87 @@ impl Capture {
         self.tail.extend(rest);
     }
 
-    /// The text that is left: escapes for a terminal removed, bytes that are no UTF-8 replaced by U+FFFD.
-    pub fn finish(self) -> Captured {
+    fn write_spill(&mut self, bytes: &[u8]) {
+        let spill = std::mem::replace(&mut self.spill, Spill::Broken { path: None, why: String::new() });
+        self.spill = match spill {
+            Spill::Not(path) => match self.first_write(&path, bytes) {
+                Ok((file, len)) => Spill::Open { file, path, len },
+                Err(error) => Spill::Broken { path: None, why: error.to_string() },
+            },
+            Spill::Open { path, len, .. } if len >= LONGEST_SPILL => {
+                let why = format!("it ends after {} bytes", grouped(len));
+                Spill::Broken { path: Some(path), why }
+            }
+            Spill::Open { mut file, path, len } => match file.write_all(bytes) {
+                Ok(()) => Spill::Open { file, path, len: len + bytes.len() as u64 },
+                Err(error) => Spill::Broken { path: Some(path), why: format!("it is not whole: {error}") },
+            },
+            broken @ Spill::Broken { .. } => broken,
+        };
+    }
+
+    fn first_write(&self, path: &Path, bytes: &[u8]) -> io::Result<(File, u64)> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        self.write_kept(&mut file)?;
+        file.write_all(bytes)?;
+        Ok((file, self.total))
+    }
+
+    fn write_kept(&self, file: &mut File) -> io::Result<()> {
+        let (one, two) = self.tail.as_slices();
+        [&self.head, one, two].into_iter().try_for_each(|piece| file.write_all(piece))
+    }
+
+    /// Writes everything so far into the log of a process, which goes on there.
+    pub(crate) fn copy_to(&self, log: &mut File) -> io::Result<()> {
+        match &self.spill {
+            Spill::Not(_) => self.write_kept(log),
+            Spill::Open { path, .. } | Spill::Broken { path: Some(path), .. } => {
+                io::copy(&mut File::open(path)?, log).map(drop)
+            }
+            Spill::Broken { path: None, .. } => self.write_kept(log),
+        }
+    }
+
+    /// The text that is left.
+    pub(crate) fn finish(self) -> Captured {
         let kept = (self.head.len() + self.tail.len()) as u64;
         let tail: Vec<u8> = self.tail.into();
+        let (total_bytes, reading) = (self.total, self.reading);
         if kept == self.total {
             let whole = [self.head, tail].concat();
-            return Captured { text: plain(&whole), total_bytes: self.total, omitted_bytes: 0 };
+            let coloured_tail = coloured_tail(&whole, LINES_FOR_PEOPLE, reading);
+            let text = plain(&whole, reading);
+            return Captured { text, coloured_tail, total_bytes, omitted_bytes: 0, spill: None };
         }
         // A character that the cut runs through belongs to neither side.
         let head = &self.head[..whole_chars_end(&self.head)];
         let tail = &tail[whole_chars_start(&tail)..];
-        let omitted = self.total - (head.len() + tail.len()) as u64;
+        let omitted_bytes = total_bytes - (head.len() + tail.len()) as u64;
+        let (place, spill) = match self.spill {
+            Spill::Open { path, .. } => (format!("all of it is in {}", path.display()), Some(path)),
+            Spill::Broken { path: Some(path), why } => (format!("see {} ({why})", path.display()), Some(path)),
+            Spill::Broken { path: None, why } => (format!("the rest could not be stored: {why}"), None),
+            Spill::Not(_) => ("the rest is gone".into(), None),
+        };
         let notice = format!(
-            "\n[… {} of {} bytes left out: the first {} and the last {} are shown …]\n",
-            grouped(omitted),
-            grouped(self.total),
+            "\n[… {} of {} bytes left out: the first {} and the last {} are shown; {place} …]\n",
+            grouped(omitted_bytes),
+            grouped(total_bytes),
             grouped(head.len() as u64),
             grouped(tail.len() as u64)
         );
-        Captured { text: plain(head) + &notice + &plain(tail), total_bytes: self.total, omitted_bytes: omitted }
+        Captured {
+            text: plain(head, reading) + &notice + &plain(tail, reading),
+            coloured_tail: coloured_tail(tail, LINES_FOR_PEOPLE, reading),
+            total_bytes,
+            omitted_bytes,
+            spill,
+        }
     }
-}
-
-fn plain(bytes: &[u8]) -> String {
-    // Line by line, because a sequence that is never closed would otherwise swallow everything after it.
-    let strip = |line: &str| anstream::adapter::strip_str(line).to_string();
-    let text = String::from_utf8_lossy(bytes);
-    text.split_inclusive('\n')
-        .map(|line| match line.strip_suffix('\n') {
-            Some(line) => strip(line) + "\n",
-            None => strip(line),
-        })
-        .collect()
 }
 
 /// Where the last whole character of `bytes` ends, if they are UTF-8 that was cut at the end.
@@ -99,42 +180,50 @@ fn whole_chars_start(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn capture(cap: usize, chunks: &[&[u8]]) -> Captured {
-        let mut capture = Capture::new(cap);
+    fn capture(cap: usize, chunks: &[&[u8]]) -> (Captured, Option<Vec<u8>>) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut capture = Capture::new(cap, Reading::default(), folder.path().join("made/spill"));
         for chunk in chunks {
             capture.push(chunk);
         }
-        capture.finish()
+        let captured = capture.finish();
+        let spilled = captured.spill.as_ref().map(|path| std::fs::read(path).unwrap());
+        (captured, spilled)
     }
 
     #[test]
     fn short_output_is_kept_byte_for_byte() {
-        let got = capture(10, &[b"hello", b"world"]);
-        assert_eq!(got, Captured { text: "helloworld".into(), total_bytes: 10, omitted_bytes: 0 });
+        let (got, spilled) = capture(10, &[b"hello", b"world"]);
+        assert_eq!((got.text.as_str(), got.total_bytes, got.omitted_bytes), ("helloworld", 10, 0));
+        assert_eq!(spilled, None);
     }
 
     #[test]
-    fn long_output_keeps_head_and_tail_and_says_the_total() {
+    fn long_output_keeps_head_and_tail_and_all_of_it_in_a_file() {
         let bytes: Vec<u8> = (b'a'..=b'z').cycle().take(100_000).collect();
         for chunk in [1, 7, 4096, 100_000] {
-            let got = capture(50, &bytes.chunks(chunk).collect::<Vec<_>>());
+            let (got, spilled) = capture(50, &bytes.chunks(chunk).collect::<Vec<_>>());
             assert!(got.text.starts_with("abcdefghijklmnopqrst\n[… 99,950 of 100,000 bytes left out"), "{}", got.text);
             assert!(got.text.ends_with(std::str::from_utf8(&bytes[100_000 - 30..]).unwrap()));
             assert_eq!((got.total_bytes, got.omitted_bytes), (100_000, 99_950));
+            assert_eq!(spilled.as_deref(), Some(&bytes[..]));
         }
     }
 
     #[test]
     fn a_character_on_the_cut_is_dropped_whole() {
         let text = "é".repeat(100);
-        let got = capture(25, &[text.as_bytes()]);
+        let (got, _) = capture(25, &[text.as_bytes()]);
         assert!(!got.text.contains('\u{fffd}'), "{}", got.text);
         assert_eq!(got.omitted_bytes, 200 - 10 - 14);
     }
 
     #[test]
-    fn terminal_escapes_go_and_broken_bytes_are_marked() {
-        assert_eq!(capture(100, &[b"\x1b[31mred\x1b[0m \xff\tend\r\n"]).text, "red \u{fffd}\tend\r\n");
-        assert_eq!(capture(100, &[b"before\x1b]0;never closed\nafter\nmore\n"]).text, "before\nafter\nmore\n");
+    fn a_spill_that_cannot_be_written_is_said() {
+        let mut capture = Capture::new(10, Reading::default(), "/proc/none/spill".into());
+        capture.push(&[b'x'; 100]);
+        let got = capture.finish();
+        assert!(got.text.contains("the rest could not be stored: "), "{}", got.text);
+        assert_eq!(got.spill, None);
     }
 }

@@ -11,10 +11,14 @@
 //! Start reading at [`LocalEnvironment`]; [`environment_variables`] is the only place where a child's environment is
 //! built, [`capture`] decides what is kept of an endless output, [`files`] is the only code that writes files.
 
-pub mod capture;
+mod capture;
 pub mod environment_variables;
 pub mod files;
 pub mod local;
-mod process_tree;
+mod plain;
+mod readiness;
+mod screen;
+mod supervisor;
 
-pub use local::{LocalEnvironment, kill_everything};
+pub use local::LocalEnvironment;
+pub use supervisor::ForkServer;

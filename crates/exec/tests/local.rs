@@ -35,7 +35,7 @@ impl Here {
 }
 
 fn command(script: &str, timeout: Duration) -> Command {
-    Command { script: script.into(), cwd: None, timeout, output_cap: 50_000 }
+    Command::new(script, timeout, 50_000)
 }
 
 fn is_alive(pid: &str) -> bool {
@@ -309,4 +309,52 @@ async fn a_dangling_link_is_written_where_it_leads_and_a_circle_is_refused() {
     symlink("a", here.path("b")).unwrap();
     let error = here.environment.write(&here.path("a"), b"x").await.unwrap_err();
     assert_eq!(error.kind, FileErrorKind::Other, "{error}");
+}
+
+#[tokio::test]
+async fn variables_functions_aliases_and_options_are_carried_over() {
+    let here = here();
+    let first = "export A='one\ntwo' B=$'tab\\there'; unset HOME; hello() { echo \"hello $1\"; cat <<X\n}\nX\n}; \
+                 alias hi='echo \"hi $A\"'; shopt -s extglob nullglob; set -f; exit 3";
+    assert_eq!(here.run(first).await.how, FinishedHow::Exited(3));
+    let got = here.run("hello you; hi; echo \"$B ${HOME-none}\"; shopt nullglob; echo *").await;
+    assert_eq!(got.output, "hello you\n}\nhi one\ntwo\ntab\there none\nnullglob       \ton\n*\n");
+    here.run("unset -f hello; unalias hi; unset A; set +f; shopt -u nullglob").await;
+    assert_eq!(here.run("echo \"${A-none}\"; hello; hi").await.output.matches("command not found").count(), 2);
+    assert_eq!(here.environment.carried(), "export B='tab\there'\n");
+}
+
+#[tokio::test]
+async fn strict_mode_is_that_of_one_command() {
+    let here = here();
+    assert_eq!(here.run("set -euo pipefail; echo ok").await.output, "ok\n");
+    assert_eq!(here.run("set -e; false; echo no").await.how, FinishedHow::Exited(1));
+    assert_eq!(here.run("false; echo \"$undefined\"; false | true; echo $?").await.output, "\n0\n");
+}
+
+#[tokio::test]
+async fn tracing_shows_the_command_and_nothing_of_ours() {
+    let here = here();
+    assert_eq!(here.run("set -x; echo one").await.output, "+ echo one\none\n");
+    assert_eq!(here.run("echo two").await.output, "+ echo two\ntwo\n");
+}
+
+#[tokio::test]
+async fn what_shadows_builtins_does_not_reach_our_part() {
+    let here = here();
+    here.run("cd() { command cd \"$@\"; return 1; }; printf() { echo shadowed; }; pwd() { echo shadowed; }; alias ls='missing-tool'")
+        .await;
+    let got = here.run("echo hi; cd /usr").await;
+    assert_eq!((got.output.as_str(), got.how), ("hi\n", FinishedHow::Exited(1)));
+    assert_eq!(here.environment.cwd(), Path::new("/usr"));
+}
+
+#[tokio::test]
+async fn commands_side_by_side_do_not_undo_each_other() {
+    let here = here();
+    let scripts: Vec<String> = (0..20).map(|n| format!("sleep 0.05; export V{n}={n}; f{n}() {{ echo {n}; }}")).collect();
+    futures::future::join_all(scripts.iter().map(|script| here.run(script))).await;
+    let all: String = (0..20).map(|n| format!("echo $V{n}; f{n}; ")).collect();
+    let expected: String = (0..20).map(|n| format!("{n}\n{n}\n")).collect();
+    assert_eq!(here.run(&all).await.output, expected);
 }

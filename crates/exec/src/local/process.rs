@@ -1,0 +1,216 @@
+//! A local process in the background.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hermes_core::{
+    EnvironmentError, FinishedHow, InputError, Process, ProcessState, Screen, Start, TerminalSize, Watched,
+};
+
+use tokio::time::{Instant, timeout};
+
+use crate::screen::Terminal;
+use crate::supervisor::log::first_kept;
+use crate::supervisor::protocol::{End, LONGEST_PACKET, Request, Role};
+use crate::supervisor::{ForkServer, Supervised, Wiring, tree};
+
+use super::{LocalEnvironment, end, terminal};
+
+/// How long a start is looked at for an end that comes at once, such as a program that is not there.
+const FIRST_LOOK: Duration = Duration::from_millis(100);
+
+/// See [`hermes_core::Process`].
+#[derive(Debug)]
+pub(crate) struct LocalProcess {
+    server: Arc<ForkServer>,
+    supervised: Supervised,
+    pid: i32,
+    log: File,
+    terminal: Option<Mutex<Terminal>>,
+    /// What bash reads first and the command's own text: it may read them as long as it runs.
+    _files: Files,
+}
+
+/// Files without a name that a command reads through our descriptors.
+pub(super) type Files = (File, Option<File>);
+
+impl LocalProcess {
+    pub(super) fn new(
+        server: Arc<ForkServer>,
+        supervised: Supervised,
+        pid: i32,
+        log: File,
+        size: Option<TerminalSize>,
+        files: Files,
+    ) -> Self {
+        let terminal = size.map(|size| Mutex::new(Terminal::new(size)));
+        Self { server, supervised, pid, log, terminal, _files: files }
+    }
+
+    pub(super) fn supervised(&self) -> &Supervised {
+        &self.supervised
+    }
+
+    async fn input(&self, request: &Request) -> Result<usize, InputError> {
+        if self.state() != ProcessState::Running {
+            return Err(InputError::Ended);
+        }
+        self.supervised.ask(request).await
+    }
+}
+
+impl LocalEnvironment {
+    pub(super) async fn spawn_process(&self, start: Start) -> Result<LocalProcess, EnvironmentError> {
+        let cannot_start = |source| self.cannot_start(source);
+        let cwd = self.directory(start.cwd.as_deref())?;
+        let mut prepared =
+            self.prepare(&start.script, &cwd, start.terminal.is_some(), &start.watch).map_err(cannot_start)?;
+        let log = new_log(&start.log).map_err(cannot_start)?;
+        let wiring = &mut prepared.wiring;
+        wiring.add(Role::Log, log.try_clone().map_err(cannot_start)?);
+        match start.terminal {
+            Some(size) => {
+                let (ours, theirs) = terminal::open(size).map_err(cannot_start)?;
+                wire_terminal(wiring, &ours, &theirs).map_err(cannot_start)?;
+            }
+            None => {
+                let (reader, writer) = io::pipe().map_err(cannot_start)?;
+                wiring.add(Role::Output, reader);
+                wiring.add(Role::ChildOutput, writer);
+                if start.input {
+                    let (reader, writer) = io::pipe().map_err(cannot_start)?;
+                    wiring.add(Role::ChildInput, reader);
+                    wiring.add(Role::Input, writer);
+                }
+            }
+        }
+        let supervised =
+            Supervised::start(&self.server, &prepared.job, prepared.wiring).map_err(cannot_start)?;
+        let pid = started(&supervised).await?;
+        let deadline = Instant::now() + FIRST_LOOK;
+        while Instant::now() < deadline && !has_begun(pid) && supervised.look().end.is_none() {
+            let _ = timeout(Duration::from_millis(1), supervised.until(|known| known.end.is_some())).await;
+        }
+        let files = (prepared.report, prepared.long);
+        Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, start.terminal, files))
+    }
+}
+
+/// Waits until a supervisor has started its command, and answers the number of the process.
+pub(super) async fn started(supervised: &Supervised) -> Result<i32, EnvironmentError> {
+    let answered = supervised.until(|known| known.pid.is_some() || known.failed.is_some()).await;
+    answered.map_err(EnvironmentError::Lost)?;
+    let known = supervised.look();
+    match (&known.failed, known.pid) {
+        (Some((step, error)), _) => Err(not_prepared(step, *error)),
+        (None, Some(pid)) => Ok(pid),
+        (None, None) => Err(EnvironmentError::Lost(io::ErrorKind::ConnectionReset.into())),
+    }
+}
+
+/// A command that could not be started.
+pub(super) fn not_prepared(step: &str, error: i32) -> EnvironmentError {
+    let error = nix::errno::Errno::from_raw(error).desc().to_lowercase();
+    EnvironmentError::NotPrepared(format!("cannot {step}: {error}"))
+}
+
+/// Whether the shell has come to run something: it has become another program, or started one. One that has not may
+/// still end at once, because it does not understand the command or finds no such program.
+fn has_begun(shell: i32) -> bool {
+    let program = |pid: i32| std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let ours = program(shell);
+    let is_bash = |path: &Path| path.file_name().is_some_and(|name| name == "bash");
+    !is_bash(&ours) || tree::descendants(shell).into_iter().any(|pid| program(pid) != ours)
+}
+
+/// Makes a log for its owner only.
+pub(super) fn new_log(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Connects both ends of a terminal.
+fn wire_terminal(wiring: &mut Wiring, ours: &OwnedFd, theirs: &OwnedFd) -> io::Result<()> {
+    wiring.add(Role::Output, ours.try_clone()?);
+    wiring.add(Role::Input, ours.try_clone()?);
+    wiring.add(Role::ChildInput, theirs.try_clone()?);
+    wiring.add(Role::ChildOutput, theirs.try_clone()?);
+    Ok(())
+}
+
+#[async_trait]
+impl Process for LocalProcess {
+    fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    fn state(&self) -> ProcessState {
+        let known = self.supervised.look();
+        match (known.end, known.closed) {
+            (Some(End::Code(code)), _) => ProcessState::Ended(FinishedHow::Exited(code)),
+            (Some(End::Signal(signal)), _) => ProcessState::Ended(FinishedHow::Signalled(signal)),
+            (None, true) => ProcessState::Lost,
+            (None, false) => ProcessState::Running,
+        }
+    }
+
+    async fn ended(&self) {
+        // Without a connection there is nothing to wait for: it is lost.
+        let _ = self.supervised.until(|known| known.end.is_some()).await;
+    }
+
+    fn output_len(&self) -> u64 {
+        self.log.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    fn output_start(&self) -> u64 {
+        first_kept(self.output_len())
+    }
+
+    async fn output(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let range = range.start.max(self.output_start())..range.end.min(self.output_len());
+        let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
+        self.log.read_exact_at(&mut bytes, range.start)?;
+        Ok(bytes)
+    }
+
+    async fn screen(&self) -> Option<Screen> {
+        let mut terminal = self.terminal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        terminal.catch_up(&self.log, self.output_start()..self.output_len());
+        Some(terminal.screen())
+    }
+
+    async fn write(&self, bytes: &[u8]) -> Result<usize, InputError> {
+        let mut taken = 0;
+        // A piece fits into one packet with room for what is said around it.
+        for piece in bytes.chunks(LONGEST_PACKET / 2) {
+            taken += self.input(&Request::Input(piece.to_vec())).await?;
+        }
+        Ok(taken)
+    }
+
+    async fn close_input(&self) -> Result<(), InputError> {
+        self.input(&Request::CloseInput).await.map(drop)
+    }
+
+    async fn resize(&self, size: TerminalSize) {
+        if let Some(terminal) = &self.terminal {
+            terminal.lock().unwrap_or_else(PoisonError::into_inner).resize(size);
+            let _ = self.supervised.request(&Request::Resize(size), &Wiring::default());
+        }
+    }
+
+    async fn kill(&self, grace: Duration) -> usize {
+        end(&self.server, &self.supervised, grace).await
+    }
+
+    fn watched(&self) -> Vec<Watched> {
+        self.supervised.watched()
+    }
+}

@@ -1,0 +1,147 @@
+//! Our end of the connection to a supervisor.
+//!
+//! No task of ours listens all the time: what a supervisor has said waits in the socket until somebody wants to know. So
+//! a process in the background costs us nothing while nobody asks.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hermes_core::{InputError, Watched};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::socket::MsgFlags;
+
+use crate::readiness::readable;
+
+use super::ForkServer;
+use super::protocol::{self, End, Event, Job, Received, Refused, Request, Role};
+
+/// The descriptors of a command; see [`Role`].
+#[derive(Debug, Default)]
+pub(crate) struct Wiring(pub(crate) Vec<(Role, OwnedFd)>);
+
+impl Wiring {
+    pub(crate) fn add(&mut self, role: Role, descriptor: impl Into<OwnedFd>) {
+        self.0.push((role, descriptor.into()));
+    }
+
+    fn borrowed(&self) -> Vec<(Role, BorrowedFd<'_>)> {
+        self.0.iter().map(|(role, descriptor)| (*role, descriptor.as_fd())).collect()
+    }
+}
+
+/// What a supervisor has said so far.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub pid: Option<i32>,
+    pub failed: Option<(String, i32)>,
+    pub end: Option<End>,
+    /// Nothing is left of the command but so many processes.
+    pub gone: Option<u32>,
+    /// The connection is closed.
+    pub closed: bool,
+    watched: Vec<Watched>,
+    answers: Vec<Event>,
+}
+
+/// A command under its supervisor. Dropping it ends the command.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    socket: OwnedFd,
+    known: Mutex<Known>,
+    /// One question about input at a time: answers carry no names.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Supervised {
+    /// Hands a job over. On an error nothing has run.
+    pub(crate) fn start(server: &ForkServer, job: &Job, mut wiring: Wiring) -> io::Result<Self> {
+        let mut file = File::from(memfd_create(c"hermes-job", MFdFlags::MFD_CLOEXEC)?);
+        file.write_all(&postcard::to_allocvec(job).map_err(io::Error::other)?)?;
+        let (socket, theirs) = protocol::pair()?;
+        wiring.add(Role::Job, file);
+        wiring.add(Role::Control, theirs);
+        server.supervise(&wiring.borrowed())?;
+        Ok(Self { socket, known: Mutex::default(), asking: tokio::sync::Mutex::default() })
+    }
+
+    /// What is known now.
+    pub(crate) fn look(&self) -> MutexGuard<'_, Known> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        while !known.closed {
+            match protocol::receive(&self.socket, MsgFlags::MSG_DONTWAIT) {
+                Ok(Received::Message(event, _)) => known.learn(event),
+                Ok(Received::Nothing) => break,
+                Ok(Received::Closed) | Err(_) => known.closed = true,
+            }
+        }
+        known
+    }
+
+    /// Waits until `is_so` of what is known, or until nothing more will be known.
+    pub(crate) async fn until(&self, is_so: impl Fn(&Known) -> bool) -> io::Result<()> {
+        let done = |known: &Known| is_so(known) || known.closed;
+        if done(&self.look()) {
+            return Ok(());
+        }
+        // A descriptor of its own for each who waits: the reactor takes every number once only.
+        let ready = readable(self.socket.try_clone()?)?;
+        loop {
+            let mut guard = ready.readable().await?;
+            if done(&self.look()) {
+                return Ok(());
+            }
+            guard.clear_ready();
+        }
+    }
+
+    /// Sends a request. An error means that nobody is there any more.
+    pub(crate) fn request(&self, request: &Request, wiring: &Wiring) -> io::Result<()> {
+        let descriptors: Vec<BorrowedFd<'_>> = wiring.0.iter().map(|(_, descriptor)| descriptor.as_fd()).collect();
+        match protocol::send(&self.socket, request, &descriptors, MsgFlags::MSG_DONTWAIT)? {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Sends a request about input and waits for its answer: how much was taken.
+    pub(crate) async fn ask(&self, request: &Request) -> Result<usize, InputError> {
+        let _one_at_a_time = self.asking.lock().await;
+        self.request(request, &Wiring::default()).map_err(|_| InputError::Ended)?;
+        self.until(|known| !known.answers.is_empty() || known.gone.is_some()).await.map_err(|_| InputError::Ended)?;
+        match self.look().answers.pop() {
+            Some(Event::Taken { taken, .. }) => Ok(taken as usize),
+            Some(Event::InputClosed) => Ok(0),
+            Some(Event::Refused(Refused::NoInput)) => Err(InputError::None),
+            Some(Event::Refused(Refused::InputClosed)) => Err(InputError::Closed),
+            Some(Event::Refused(Refused::Full)) => Err(InputError::Full(super::supervise::MOST_WAITING)),
+            _ => Err(InputError::Ended),
+        }
+    }
+
+    /// The lines that were watched for and came since this was asked before.
+    pub(crate) fn watched(&self) -> Vec<Watched> {
+        std::mem::take(&mut self.look().watched)
+    }
+
+    /// The supervisor itself was ended by force: what it looked after is somebody else's now.
+    pub(crate) fn was_killed(&self) -> bool {
+        let known = self.look();
+        known.closed && known.gone.is_none()
+    }
+}
+
+impl Known {
+    fn learn(&mut self, event: Event) {
+        match event {
+            Event::Started { pid } => self.pid = Some(pid),
+            Event::Failed { step, error } => self.failed = Some((step, error)),
+            Event::Ended(end) => self.end = Some(end),
+            Event::Gone { left } => self.gone = Some(left),
+            Event::Watched(watched) => self.watched.push(watched),
+            Event::Taken { .. } | Event::InputClosed | Event::Refused(_) => self.answers = vec![event],
+            Event::Output(_) => {}
+        }
+    }
+}

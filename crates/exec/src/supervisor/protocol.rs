@@ -1,0 +1,183 @@
+//! What we and a supervisor say to each other: one message a packet, on a socket that keeps packets apart.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::path::PathBuf;
+
+use hermes_core::{TerminalSize, Watched};
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, recvmsg, sendmsg,
+    socketpair,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Descriptors in one packet at most.
+const MOST_DESCRIPTORS: usize = 8;
+/// The longest packet. Input and output travel in pieces below it.
+pub(crate) const LONGEST_PACKET: usize = 64 * 1024;
+
+/// What is to be run. Travels in a memory file, because an environment can be longer than a packet.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Job {
+    /// The program's absolute path.
+    pub program: Vec<u8>,
+    /// Its arguments, its own name first.
+    pub arguments: Vec<Vec<u8>>,
+    /// `NAME=value`.
+    pub variables: Vec<Vec<u8>>,
+    pub directory: Vec<u8>,
+    /// Standard input, output and error are a terminal, which becomes that of the session.
+    pub terminal: bool,
+    /// Lines with one of these are told.
+    pub watch: Vec<String>,
+    /// The control group that the command is to be put in; made and removed by the supervisor.
+    pub group: Option<PathBuf>,
+}
+
+/// What a descriptor that comes with a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Role {
+    /// The memory file with the [`Job`].
+    Job,
+    /// The supervisor's end of the connection to us.
+    Control,
+    /// What the command has as standard output and error (and as its terminal).
+    ChildOutput,
+    /// What the command has as standard input.
+    ChildInput,
+    /// Where the supervisor reads the output.
+    Output,
+    /// Where the supervisor writes the input; the terminal's own end where there is one.
+    Input,
+    /// Where the output is kept.
+    Log,
+    /// Where others may connect.
+    Listener,
+}
+
+/// To the fork server.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Start a supervisor with the descriptors that come along.
+    Start { roles: Vec<Role> },
+    /// A supervisor was killed: end what it looked after.
+    Sweep,
+}
+
+/// To a supervisor.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// End everything: SIGTERM now, SIGKILL after so many milliseconds.
+    End { grace: u32 },
+    Input(Vec<u8>),
+    CloseInput,
+    Resize(TerminalSize),
+    /// Take the output over: the descriptors say where it comes from and goes to.
+    Adopt { roles: Vec<Role> },
+    /// Send output as it comes, from now on.
+    Follow,
+}
+
+/// From a supervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Event {
+    Started { pid: i32 },
+    /// The program could not be started; it read nothing.
+    Failed { step: String, error: i32 },
+    /// The tracked process has ended; what it printed before that is in the log.
+    Ended(End),
+    /// Nothing is left but so many processes that would not go. The last event.
+    Gone { left: u32 },
+    /// An answer to [`Request::Input`]: so much was taken, so much waits.
+    Taken { taken: u32, waiting: u32 },
+    InputClosed,
+    Refused(Refused),
+    Watched(Watched),
+    /// To a follower.
+    Output(Vec<u8>),
+}
+
+/// Why a request about input failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Refused {
+    NoInput,
+    InputClosed,
+    Full,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum End {
+    Code(i32),
+    Signal(i32),
+}
+
+/// A connected pair that keeps packets apart.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let pair = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC);
+    pair.map_err(io::Error::from)
+}
+
+/// Sends one message. `Ok(false)`: there is no room for it now.
+pub(crate) fn send(
+    socket: impl AsFd,
+    message: &impl Serialize,
+    descriptors: &[BorrowedFd<'_>],
+    flags: MsgFlags,
+) -> io::Result<bool> {
+    let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
+    let raw: Vec<RawFd> = descriptors.iter().map(|descriptor| descriptor.as_raw_fd()).collect();
+    let rights = [ControlMessage::ScmRights(&raw)];
+    let control = if raw.is_empty() { &[][..] } else { &rights[..] };
+    let slices = [io::IoSlice::new(&bytes)];
+    loop {
+        let flags = flags | MsgFlags::MSG_NOSIGNAL;
+        return match sendmsg::<UnixAddr>(socket.as_fd().as_raw_fd(), &slices, control, flags, None) {
+            Ok(_) => Ok(true),
+            Err(Errno::EAGAIN) => Ok(false),
+            Err(Errno::EINTR) => continue,
+            Err(error) => Err(error.into()),
+        };
+    }
+}
+
+/// What one look into a socket gave.
+pub(crate) enum Received<T> {
+    Message(T, Vec<OwnedFd>),
+    /// Nothing is there now.
+    Nothing,
+    /// The other end is closed.
+    Closed,
+}
+
+/// Receives one message and the descriptors that came with it.
+#[expect(unsafe_code, reason = "descriptors that the kernel has just made for us are taken over")]
+pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd, flags: MsgFlags) -> io::Result<Received<T>> {
+    let mut buffer = vec![0; LONGEST_PACKET + 1024];
+    let mut space = nix::cmsg_space!([RawFd; MOST_DESCRIPTORS]);
+    let flags = flags | MsgFlags::MSG_CMSG_CLOEXEC;
+    let (length, descriptors) = loop {
+        let mut slices = [io::IoSliceMut::new(&mut buffer)];
+        let received = match recvmsg::<UnixAddr>(socket.as_fd().as_raw_fd(), &mut slices, Some(&mut space), flags) {
+            Err(Errno::EINTR) => continue,
+            Err(Errno::EAGAIN) => return Ok(Received::Nothing),
+            Err(Errno::ECONNRESET) => return Ok(Received::Closed),
+            received => received?,
+        };
+        let mut descriptors = Vec::new();
+        for control in received.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(raw) = control {
+                // SAFETY: recvmsg has just opened these for us, and nobody else knows them.
+                descriptors.extend(raw.into_iter().map(|raw| unsafe { OwnedFd::from_raw_fd(raw) }));
+            }
+        }
+        break (received.bytes, descriptors);
+    };
+    if length == 0 {
+        return Ok(Received::Closed);
+    }
+    let message = postcard::from_bytes(&buffer[..length]).map_err(io::Error::other)?;
+    Ok(Received::Message(message, descriptors))
+}
