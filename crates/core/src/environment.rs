@@ -185,6 +185,23 @@ pub enum Kept {
     Watching,
 }
 
+impl Finished {
+    /// A command that printed `output` and ended so.
+    pub fn new(how: FinishedHow, output: impl Into<String>) -> Self {
+        let output = output.into();
+        Self {
+            coloured_tail: Vec::new(),
+            total_bytes: output.len() as u64,
+            omitted_bytes: 0,
+            output,
+            how,
+            left_over: 0,
+            spill: None,
+            process: None,
+        }
+    }
+}
+
 impl FinishedHow {
     /// The shell's number for this end: 124 for a timeout, 130 for an interrupt, 128 + n for signal n; for a command
     /// that lives on, 124 as well: its limit came first.

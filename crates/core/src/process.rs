@@ -57,6 +57,10 @@ pub trait Process: Send + Sync + std::fmt::Debug {
     /// Waits until it has ended.
     async fn ended(&self);
 
+    /// Waits until the shell has come to run something or has ended, at most for `limit`: a command that makes no sense
+    /// or a program that is not there ends at once.
+    async fn begun(&self, limit: Duration);
+
     /// How many bytes it has printed.
     fn output_len(&self) -> u64;
 

@@ -7,15 +7,20 @@
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use hermes_core::grouped;
+use nix::errno::Errno;
+use nix::fcntl::{SpliceFFlags, splice};
 
 use crate::plain::{Reading, coloured_tail, plain};
 
 /// A spill is not written beyond this; what comes later is counted only.
 const LONGEST_SPILL: u64 = 512 * 1024 * 1024;
+/// What is moved at once.
+const SPLICED: usize = 1024 * 1024;
 /// How many lines a person sees below a command.
 const LINES_FOR_PEOPLE: usize = 4;
 
@@ -29,6 +34,8 @@ pub(crate) struct Capture {
     total: u64,
     reading: Reading,
     spill: Spill,
+    /// The end of what was spilled has not been read back yet.
+    tail_is_in_spill: bool,
 }
 
 #[derive(Debug)]
@@ -61,11 +68,45 @@ impl Capture {
         let head_cap = cap / 5 * 2;
         let tail_cap = cap - head_cap;
         let (head, tail) = (Vec::new(), VecDeque::new());
-        Self { head_cap, tail_cap, head, tail, total: 0, reading, spill: Spill::Not(spill) }
+        Self { head_cap, tail_cap, head, tail, total: 0, reading, spill: Spill::Not(spill), tail_is_in_spill: false }
+    }
+
+    /// Moves output from a pipe straight into the spill, once there is one: what is left out of the text anyway need not
+    /// pass through our memory. `None`: it cannot be done so (no spill, a terminal); read it and [`push`](Self::push).
+    pub(crate) fn splice(&mut self, pipe: impl AsFd) -> Option<nix::Result<usize>> {
+        let Spill::Open { file, len, .. } = &mut self.spill else { return None };
+        if *len >= LONGEST_SPILL {
+            return None;
+        }
+        let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
+        match splice(pipe, None, &*file, None, SPLICED, flags) {
+            Err(Errno::EINVAL | Errno::ENOSPC | Errno::EIO | Errno::EFBIG) => None,
+            Ok(moved) => {
+                *len += moved as u64;
+                self.total += moved as u64;
+                self.tail_is_in_spill |= moved > 0;
+                Some(Ok(moved))
+            }
+            other => Some(other),
+        }
+    }
+
+    /// Takes the tail back from the spill.
+    fn read_tail(&mut self) {
+        let Spill::Open { file, len, .. } = &self.spill else { return };
+        if !std::mem::take(&mut self.tail_is_in_spill) {
+            return;
+        }
+        let tail = u64::try_from(self.tail_cap).unwrap_or(u64::MAX).min(*len);
+        let mut bytes = vec![0; usize::try_from(tail).unwrap_or(0)];
+        if file.read_exact_at(&mut bytes, *len - tail).is_ok() {
+            self.tail = bytes.into();
+        }
     }
 
     /// Adds what was read.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.read_tail();
         let room = (self.head_cap + self.tail_cap) as u64;
         self.total += bytes.len() as u64;
         if self.total > room {
@@ -103,7 +144,7 @@ impl Capture {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         self.write_kept(&mut file)?;
         file.write_all(bytes)?;
         Ok((file, self.total))
@@ -126,7 +167,8 @@ impl Capture {
     }
 
     /// The text that is left.
-    pub(crate) fn finish(self) -> Captured {
+    pub(crate) fn finish(mut self) -> Captured {
+        self.read_tail();
         let kept = (self.head.len() + self.tail.len()) as u64;
         let tail: Vec<u8> = self.tail.into();
         let (total_bytes, reading) = (self.total, self.reading);

@@ -129,11 +129,7 @@ impl Default for FakeEnvironment {
 
 /// A command that exited by itself with all of its output kept.
 pub fn exited(code: i32, output: impl Into<String>) -> Finished {
-    finished(FinishedHow::Exited(code), output.into())
-}
-
-fn finished(how: FinishedHow, output: String) -> Finished {
-    Finished { total_bytes: output.len() as u64, omitted_bytes: 0, output, how, left_over: 0 }
+    Finished::new(FinishedHow::Exited(code), output)
 }
 
 impl Machine {
@@ -209,7 +205,7 @@ impl Environment for FakeEnvironment {
             }
         }
         if cancel.is_cancelled() {
-            return Ok(finished(FinishedHow::Cancelled, String::new()));
+            return Ok(Finished::new(FinishedHow::Cancelled, ""));
         }
         let known = self.results.get(&command.script).cloned();
         let result = known.unwrap_or_else(|| exited(127, format!("bash: {}: command not found\n", command.script)));

@@ -13,7 +13,7 @@ use hermes_testkit::{FakeEnvironment, FakeTool, ScriptedPerson, exited};
 use serde_json::json;
 
 fn command(script: &str) -> Command {
-    Command { script: script.into(), cwd: None, timeout: Duration::from_secs(1), output_cap: 1000 }
+    Command::new(script, Duration::from_secs(1), 1000)
 }
 
 fn cx(call_id: &str) -> ToolCx {

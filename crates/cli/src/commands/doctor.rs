@@ -214,7 +214,7 @@ async fn shell(world: &World, config: &Config) -> Finding {
         Err(failure) => return finding(Mark::Error, failure.message),
     };
     let command =
-        Command { script: "echo $BASH_VERSION".into(), cwd: None, timeout: Duration::from_secs(5), output_cap: 1_000 };
+        Command::new("echo $BASH_VERSION", Duration::from_secs(5), 1_000);
     let began = Instant::now();
     match task.environment.run(command, &CancellationToken::new()).await {
         Ok(finished) if finished.how.exit_code() == 0 => {

@@ -42,8 +42,7 @@ impl Signals {
                 };
                 let running = listener.running();
                 if running.is_cancelled() {
-                    hermes_exec::kill_everything();
-                    // The ordinary way out also finds what hides its marker, and takes the session's folder away.
+                    // What runs is being ended already; where that takes too long, its supervisors end it without us.
                     tokio::select! {
                         () = tokio::time::sleep(LAST_MOMENT) => {}
                         _ = tokio::signal::ctrl_c() => {}

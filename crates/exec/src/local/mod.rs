@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -35,7 +35,7 @@ use crate::supervisor::{ForkServer, Supervised, Wiring, group};
 use crate::{environment_variables, files};
 
 use process::LocalProcess;
-use shell::{Report, ShellState};
+use shell::{Options, Report, ShellState};
 
 /// The variable that marks every process of a command: how [`crate::reap`] finds what a crash left.
 pub(crate) const MARKER: &str = "HERMES_RUN";
@@ -57,6 +57,8 @@ pub struct LocalEnvironment {
     reading: Reading,
     /// Where control groups for commands can be made.
     groups: Option<PathBuf>,
+    /// The options of a fresh shell, once they are known.
+    fresh: OnceLock<Option<Options>>,
     /// What the session began with.
     first: ShellState,
     session: Mutex<Arc<ShellState>>,
@@ -106,6 +108,7 @@ impl LocalEnvironment {
             scratch: tempfile::Builder::new().prefix("hermes-").tempdir().map_err(EnvironmentError::NoScratch)?,
             reading: Reading::of_locale(variable),
             groups: group::parent(),
+            fresh: OnceLock::new(),
             session: Mutex::new(Arc::new(first.clone())),
             first,
             leftovers: Mutex::default(),

@@ -23,9 +23,6 @@ use crate::supervisor::{ForkServer, Supervised, Wiring, tree};
 
 use super::{LocalEnvironment, end, terminal};
 
-/// How long a start is looked at for an end that comes at once, such as a program that is not there.
-const FIRST_LOOK: Duration = Duration::from_millis(100);
-
 /// See [`hermes_core::Process`].
 #[derive(Debug)]
 pub(crate) struct LocalProcess {
@@ -94,10 +91,6 @@ impl LocalEnvironment {
         let supervised =
             Supervised::start(&self.server, &prepared.job, prepared.wiring).map_err(cannot_start)?;
         let pid = started(&supervised).await?;
-        let deadline = Instant::now() + FIRST_LOOK;
-        while Instant::now() < deadline && !has_begun(pid) && supervised.look().end.is_none() {
-            let _ = timeout(Duration::from_millis(1), supervised.until(|known| known.end.is_some())).await;
-        }
         let files = (prepared.report, prepared.long);
         Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, start.terminal, files))
     }
@@ -124,10 +117,10 @@ pub(super) fn not_prepared(step: &str, error: i32) -> EnvironmentError {
 /// Whether the shell has come to run something: it has become another program, or started one. One that has not may
 /// still end at once, because it does not understand the command or finds no such program.
 fn has_begun(shell: i32) -> bool {
-    let program = |pid: i32| std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-    let ours = program(shell);
-    let is_bash = |path: &Path| path.file_name().is_some_and(|name| name == "bash");
-    !is_bash(&ours) || tree::descendants(shell).into_iter().any(|pid| program(pid) != ours)
+    let program = |pid: &dyn std::fmt::Display| std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    // Until it becomes the shell it is still a copy of us.
+    let is_new = |path: &Path| path != program(&"self") && path.file_name().is_some_and(|name| name != "bash");
+    is_new(&program(&shell)) || tree::descendants(shell).iter().any(|pid| is_new(&program(pid)))
 }
 
 /// Makes a log for its owner only.
@@ -163,6 +156,13 @@ impl Process for LocalProcess {
     async fn ended(&self) {
         // Without a connection there is nothing to wait for: it is lost.
         let _ = self.supervised.until(|known| known.end.is_some()).await;
+    }
+
+    async fn begun(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline && !has_begun(self.pid) && self.state() == ProcessState::Running {
+            let _ = timeout(Duration::from_millis(1), self.ended()).await;
+        }
     }
 
     fn output_len(&self) -> u64 {

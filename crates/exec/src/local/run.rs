@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::behaviour::{BETWEEN_LOOKS, Looker, QUIET};
 use super::process::{Files, LocalProcess, new_log, not_prepared, started};
-use super::shell::ShellState;
+use super::shell::{Options, Report, ShellState};
 use super::{GRACE, LocalEnvironment, Prepared, end, memory_file, read_report, terminal};
 use crate::capture::Capture;
 use crate::plain::Reading;
@@ -68,8 +68,22 @@ impl LocalEnvironment {
     fn absorb(&self, prepared: &mut Prepared, how: FinishedHow, moves: bool) {
         if let (FinishedHow::Exited(_), Some(report)) = (how, read_report(&mut prepared.report)) {
             let began: &ShellState = &prepared.began;
-            self.change_session(|session| session.absorb(began, report, moves));
+            let fresh = self.fresh_options(&report);
+            self.change_session(|session| session.absorb(began, report, fresh, moves));
         }
+    }
+
+    /// The options of a fresh shell. A shell that changed none shows them; otherwise one is asked, once.
+    fn fresh_options(&self, report: &Report) -> Option<&Options> {
+        let ask = || {
+            let mut bash = std::process::Command::new(&self.shell);
+            let output = bash.env_clear().args(["-c", Options::PRINT]).stdin(std::process::Stdio::null()).output();
+            output.ok().and_then(|output| Options::read(&output.stdout))
+        };
+        let fresh = self.fresh.get_or_init(|| {
+            if report.options_look_fresh { Some(report.options.clone()) } else { ask() }
+        });
+        fresh.as_ref()
     }
 
     /// Keeps what a command left running (`server &`) until the task ends.
@@ -295,11 +309,15 @@ impl Output {
             self.open = false;
             return;
         };
-        match nix::unistd::read(self.descriptor.get_ref().as_fd(), &mut self.buffer) {
-            Ok(length @ 1..) => {
-                self.capture.push(&self.buffer[..length]);
-                self.last = Instant::now();
-            }
+        let descriptor = self.descriptor.get_ref().as_fd();
+        let moved = self.capture.splice(descriptor);
+        let read = moved.unwrap_or_else(|| {
+            let length = nix::unistd::read(descriptor, &mut self.buffer)?;
+            self.capture.push(&self.buffer[..length]);
+            Ok(length)
+        });
+        match read {
+            Ok(1..) => self.last = Instant::now(),
             Err(Errno::EAGAIN) => ready.clear_ready(),
             Err(Errno::EINTR) => {}
             // A terminal whose last user has gone says EIO instead of end of file.

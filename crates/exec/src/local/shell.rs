@@ -59,11 +59,11 @@ impl ShellState {
             }
             None => text.extend(b"unset BASH_ENV\n"),
         }
-        // The lists are written into the trap as they are before anything is carried: what a fresh shell has.
-        text.extend(b"trap -- '{ builtin printf \"%s\\0\" \"'\"$SHELLOPTS $BASHOPTS\"'\" \"$SHELLOPTS\" \"$BASHOPTS\"; ");
-        text.extend(b"builtin pwd -P; builtin printf \"\\0\"; builtin declare -xp; builtin printf \"\\0\"; ");
-        text.extend(b"builtin alias -p; builtin printf \"\\0\"; builtin declare -F; builtin printf \"\\0\"; ");
-        text.extend(b"builtin declare -f; } 2>/dev/null >|");
+        // Every word of the trap costs each command its time, so the options of a fresh shell are not written down, only
+        // how long their lists are; see `Options`.
+        text.extend(b"trap -- '{ builtin printf \"%s\\0\" \"'\"${#SHELLOPTS} ${#BASHOPTS}\"'\" \"$SHELLOPTS\" \"$BASHOPTS\"; ");
+        text.extend(b"builtin pwd -P; builtin printf \"\\0\"; builtin declare -xp; builtin alias -p; ");
+        text.extend(b"builtin declare -F; builtin declare -f; } 2>/dev/null >|");
         text.extend(path.as_os_str().as_bytes());
         text.extend(b" || builtin :' EXIT\n");
         for ((kind, name), on) in &self.options {
@@ -78,7 +78,9 @@ impl ShellState {
         for definition in self.aliases.values() {
             text.extend(definition);
         }
-        text.extend(b"shopt -s expand_aliases\n");
+        if !self.aliases.is_empty() {
+            text.extend(b"shopt -s expand_aliases\n");
+        }
         // Last, because some of them show or change how the lines above would be read.
         for ((kind, name), on) in &self.options {
             if *kind == OptionKind::Set {
@@ -88,8 +90,9 @@ impl ShellState {
         text
     }
 
-    /// Puts in what a shell changed that began with `began`. Without a report nothing changes.
-    pub(crate) fn absorb(&mut self, began: &Self, report: Report, moves: bool) {
+    /// Puts in what a shell changed that began with `began`. `fresh` are the options that a fresh shell has; without
+    /// them, options stay as they are.
+    pub(crate) fn absorb(&mut self, began: &Self, report: Report, fresh: Option<&Options>, moves: bool) {
         if moves && report.cwd.as_os_str() != "" && report.cwd != began.cwd {
             self.cwd = report.cwd;
         }
@@ -102,7 +105,9 @@ impl ShellState {
         }
         apply_changes(&mut self.functions, &began.functions, report.functions);
         apply_changes(&mut self.aliases, &began.aliases, report.aliases);
-        apply_changes(&mut self.options, &began.options, report.options);
+        if let Some(fresh) = fresh {
+            apply_changes(&mut self.options, &began.options, report.options.changed_from(fresh));
+        }
     }
 
     /// Bash source that defines what is carried, as far as it is not in `first`.
@@ -158,34 +163,69 @@ fn quoted(text: &[u8]) -> Bytes {
     quoted
 }
 
+/// The options of a shell that are on, as `$SHELLOPTS` and `$BASHOPTS` list them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    set: String,
+    shopt: String,
+}
+
+impl Options {
+    /// Script that prints them as [`Options::read`] wants them.
+    pub(crate) const PRINT: &str = r#"printf '%s\0' "$SHELLOPTS" "$BASHOPTS""#;
+
+    /// Reads two lists, each ended by a NUL.
+    pub(crate) fn read(text: &[u8]) -> Option<Self> {
+        let mut lists = text.split(|byte| *byte == 0).map(|list| String::from_utf8_lossy(list).into_owned());
+        Some(Self { set: lists.next()?, shopt: lists.next()? })
+    }
+
+    fn changed_from(&self, fresh: &Self) -> BTreeMap<(OptionKind, String), bool> {
+        let mut changed = changed_options(OptionKind::Set, &fresh.set, &self.set);
+        changed.extend(changed_options(OptionKind::Shopt, &fresh.shopt, &self.shopt));
+        changed
+    }
+}
+
+fn changed_options(kind: OptionKind, fresh: &str, now: &str) -> BTreeMap<(OptionKind, String), bool> {
+    let names = |list: &str| -> Vec<String> { list.split(':').filter(|name| !name.is_empty()).map(str::to_owned).collect() };
+    let (fresh, now) = (names(fresh), names(now));
+    let on = now.iter().filter(|name| !fresh.contains(name)).map(|name| (name, true));
+    let off = fresh.iter().filter(|name| !now.contains(name)).map(|name| (name, false));
+    let carried = on.chain(off).filter(|(name, _)| !NOT_CARRIED.contains(&name.as_str()));
+    carried.map(|(name, on)| ((kind, name.clone()), on)).collect()
+}
+
 /// What a shell said when it ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Report {
+    /// The lists of its options were as long when it was fresh as they are now, so they are taken to be the same.
+    pub options_look_fresh: bool,
+    pub options: Options,
     cwd: PathBuf,
     /// `None` where bash printed them in a way that is not understood: then they stay as they were.
     variables: Option<BTreeMap<OsString, OsString>>,
     functions: BTreeMap<Bytes, Bytes>,
     aliases: BTreeMap<Bytes, Bytes>,
-    options: BTreeMap<(OptionKind, String), bool>,
 }
 
 impl Report {
     /// Reads what the exit trap wrote; `None` if it did not come to that.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
-        let mut parts = text.split(|byte| *byte == 0);
-        let mut part = || parts.next();
-        let (fresh, set, shopt) = (part()?, part()?, part()?);
-        let (fresh_set, fresh_shopt) = split_once(fresh, b' ')?;
-        let (cwd, exported, aliases, names, functions) = (part()?, part()?, part()?, part()?, part()?);
-        let mut options = changed_options(OptionKind::Set, fresh_set, set);
-        options.extend(changed_options(OptionKind::Shopt, fresh_shopt, shopt));
+        let (lengths, rest) = split_once(text, 0)?;
+        let (set, rest) = split_once(rest, 0)?;
+        let (shopt, rest) = split_once(rest, 0)?;
+        let (cwd, rest) = split_once(rest, 0)?;
         let cwd = cwd.strip_suffix(b"\n").filter(|cwd| cwd.starts_with(b"/")).unwrap_or_default();
+        let (variables, rest) = exported_variables(rest);
+        let (aliases, rest) = take_aliases(rest);
         Some(Self {
+            options_look_fresh: lengths == format!("{} {}", set.len(), shopt.len()).as_bytes(),
+            options: Options::read(&[set, &[0], shopt].concat())?,
             cwd: PathBuf::from(OsString::from_vec(cwd.to_vec())),
-            variables: exported_variables(exported),
-            functions: split_functions(names, functions),
-            aliases: split_aliases(aliases),
-            options,
+            variables,
+            functions: split_functions(rest),
+            aliases,
         })
     }
 }
@@ -195,38 +235,39 @@ fn split_once(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     Some((&text[..place], &text[place + 1..]))
 }
 
-fn changed_options(kind: OptionKind, fresh: &[u8], now: &[u8]) -> BTreeMap<(OptionKind, String), bool> {
-    let names = |list: &[u8]| -> Vec<String> {
-        String::from_utf8_lossy(list).split(':').filter(|name| !name.is_empty()).map(str::to_owned).collect()
-    };
-    let (fresh, now) = (names(fresh), names(now));
-    let on = now.iter().filter(|name| !fresh.contains(name)).map(|name| (name, true));
-    let off = fresh.iter().filter(|name| !now.contains(name)).map(|name| (name, false));
-    let carried = on.chain(off).filter(|(name, _)| !NOT_CARRIED.contains(&name.as_str()));
-    carried.map(|(name, on)| ((kind, name.clone()), on)).collect()
+/// Reads what `declare -xp` prints at the beginning of `text`: lines of `declare -FLAGS NAME="VALUE"`, the value in double
+/// quotes or as `$'…'`. Answers what follows, too.
+fn exported_variables(text: &[u8]) -> (Option<BTreeMap<OsString, OsString>>, &[u8]) {
+    let mut variables = BTreeMap::new();
+    let mut rest = text;
+    while let Some(line) = rest.strip_prefix(b"declare -").filter(|line| !line.starts_with(b"f")) {
+        match exported_variable(line) {
+            Some((variable, after)) => {
+                variables.extend(variable);
+                rest = after;
+            }
+            None => return (None, b""),
+        }
+    }
+    (Some(variables), rest)
 }
 
-/// Reads `declare -xp`: lines of `declare -FLAGS NAME="VALUE"`, the value in double quotes or as `$'…'`.
-fn exported_variables(mut text: &[u8]) -> Option<BTreeMap<OsString, OsString>> {
-    let mut variables = BTreeMap::new();
-    while !text.is_empty() {
-        let (flags, rest) = split_once(text.strip_prefix(b"declare -")?, b' ')?;
-        let name_end = rest.iter().position(|byte| matches!(byte, b'=' | b'\n'))?;
-        let (name, rest) = rest.split_at(name_end);
-        let (value, rest) = match rest.strip_prefix(b"=") {
-            Some(value) => {
-                let (value, rest) = unquoted(value)?;
-                (Some(value), rest)
-            }
-            None => (None, rest),
-        };
-        // An array is not passed on to children.
-        if let (Some(value), false) = (value, flags.contains(&b'a') || flags.contains(&b'A')) {
-            variables.insert(OsString::from_vec(name.to_vec()), OsString::from_vec(value));
+type Variable = (OsString, OsString);
+
+/// The rest of a line after `declare -`; an array is no variable that children get.
+fn exported_variable(line: &[u8]) -> Option<(Option<Variable>, &[u8])> {
+    let (flags, rest) = split_once(line, b' ')?;
+    let (name, rest) = rest.split_at(rest.iter().position(|byte| matches!(byte, b'=' | b'\n'))?);
+    let (value, rest) = match rest.strip_prefix(b"=") {
+        Some(value) => {
+            let (value, rest) = unquoted(value)?;
+            (Some(value), rest)
         }
-        text = rest.strip_prefix(b"\n")?;
-    }
-    Some(variables)
+        None => (None, rest),
+    };
+    let value = value.filter(|_| !flags.contains(&b'a') && !flags.contains(&b'A'));
+    let variable = value.map(|value| (OsString::from_vec(name.to_vec()), OsString::from_vec(value)));
+    Some((variable, rest.strip_prefix(b"\n")?))
 }
 
 /// The value of a quoted word at the beginning of `text`, and what follows it.
@@ -286,11 +327,15 @@ fn ansi_c_unquoted(text: &[u8]) -> Option<(Bytes, &[u8])> {
     }
 }
 
-/// Cuts what `declare -f` prints into its functions; they come in the order of the names that `declare -F` prints.
-fn split_functions(names: &[u8], text: &[u8]) -> BTreeMap<Bytes, Bytes> {
+/// Cuts what `declare -F` and `declare -f` print into functions; they come in the order of their names.
+fn split_functions(text: &[u8]) -> BTreeMap<Bytes, Bytes> {
+    let mut names = Vec::new();
+    let mut text = text;
     // `declare -f NAME`, with more flags before the name for one that is exported or read-only.
-    let names = names.split(|byte| *byte == b'\n').filter_map(|line| line.rsplit(|byte| *byte == b' ').next());
-    let names: Vec<&[u8]> = names.filter(|name| !name.is_empty()).collect();
+    while let Some((line, rest)) = split_once(text, b'\n').filter(|(line, _)| line.starts_with(b"declare -f")) {
+        names.extend(line.rsplit(|byte| *byte == b' ').next());
+        text = rest;
+    }
     let mut starts = Vec::new();
     let mut from = 0;
     for name in names {
@@ -304,29 +349,29 @@ fn split_functions(names: &[u8], text: &[u8]) -> BTreeMap<Bytes, Bytes> {
     starts.iter().zip(ends).map(|((name, start), end)| (name.to_vec(), text[*start..end].to_vec())).collect()
 }
 
-/// Cuts what `alias -p` prints into `alias NAME='VALUE'`; a value may go over several lines.
-fn split_aliases(text: &[u8]) -> BTreeMap<Bytes, Bytes> {
+/// Takes what `alias -p` prints from the beginning of `text`: `alias NAME='VALUE'`, where a value may go over lines.
+fn take_aliases(text: &[u8]) -> (BTreeMap<Bytes, Bytes>, &[u8]) {
     let mut aliases = BTreeMap::new();
-    let mut start = 0;
-    let mut in_quotes = false;
-    let mut escaped = false;
-    for (at, byte) in text.iter().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\'' => in_quotes = !in_quotes,
-            b'\\' if !in_quotes => escaped = true,
-            b'\n' if !in_quotes => {
-                let definition = &text[start..=at];
-                if let Some((name, _)) = definition.strip_prefix(b"alias ").and_then(|rest| split_once(rest, b'=')) {
-                    let name = name.strip_prefix(b"-- ").unwrap_or(name);
-                    aliases.insert(name.to_vec(), definition.to_vec());
-                }
-                start = at + 1;
+    let mut rest = text;
+    while rest.starts_with(b"alias ") {
+        let (mut in_quotes, mut escaped) = (false, false);
+        let end = rest.iter().position(|byte| {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\'' => in_quotes = !in_quotes,
+                b'\\' if !in_quotes => escaped = true,
+                b'\n' if !in_quotes => return true,
+                _ => {}
             }
-            _ => {}
+            false
+        });
+        let (definition, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+        if let Some((name, _)) = split_once(&definition[b"alias ".len()..], b'=') {
+            aliases.insert(name.strip_prefix(b"-- ").unwrap_or(name).to_vec(), definition.to_vec());
         }
+        rest = after;
     }
-    aliases
+    (aliases, rest)
 }
 
 #[cfg(test)]
@@ -341,23 +386,27 @@ mod tests {
     fn exported_values_are_read_as_bash_writes_them() {
         let text = b"declare -x A=\"plain\"\ndeclare -x B=\"q\\\"d\\$x\\`y\\\\z\nsecond\"\ndeclare -x C\n\
             declare -rx D=$'\\E[1m\\001\\'tab\\tend'\ndeclare -ax E=([0]=\"x\")\ndeclare -x F=\"\"\n";
-        let got = exported_variables(text).unwrap();
+        let (got, rest) = exported_variables(text);
+        assert_eq!(rest, b"");
+        let got = got.unwrap();
         let wanted = [("A", "plain"), ("B", "q\"d$x`y\\z\nsecond"), ("D", "\x1b[1m\x01'tab\tend"), ("F", "")];
         assert_eq!(got, wanted.map(|(name, value)| (os(name), os(value))).into());
-        assert_eq!(exported_variables(b"export A=1\n"), None);
+        assert_eq!(exported_variables(b"declare -x A=strange\n").0, None);
     }
 
     #[test]
     fn functions_are_cut_at_their_names() {
+        let names = b"declare -f a\ndeclare -fx b\n";
         let text = b"a () \n{ \n    echo \"b () \n\";\n    cat <<X\n}\nX\n\n}\nb () \n{ \n    :\n}\ndeclare -fx b\n";
-        let got = split_functions(b"declare -f a\ndeclare -fx b\n", text);
+        let got = split_functions(&[&names[..], text].concat());
         assert_eq!(got.keys().map(|name| name.as_slice()).collect::<Vec<_>>(), [b"a", b"b"]);
         assert_eq!(got.values().map(Vec::as_slice).collect::<Vec<_>>().concat(), text);
     }
 
     #[test]
     fn aliases_may_go_over_lines() {
-        let got = split_aliases(b"alias a='x\ny'\nalias ll='ls -l'\\''q'\nalias -- -='cd -'\n");
+        let (got, rest) = take_aliases(b"alias a='x\ny'\nalias ll='ls -l'\\''q'\nalias -- -='cd -'\ndeclare -f x\n");
+        assert_eq!(rest, b"declare -f x\n");
         assert_eq!(got.keys().map(|name| name.as_slice()).collect::<Vec<_>>(), [b"-".as_slice(), b"a", b"ll"]);
     }
 
@@ -370,10 +419,11 @@ mod tests {
             variables: Some(variables.iter().map(|(name, value)| (os(name), os(value))).collect()),
             functions: BTreeMap::new(),
             aliases: BTreeMap::new(),
-            options: BTreeMap::new(),
+            options_look_fresh: true,
+            options: Options::default(),
         };
-        session.absorb(&began, report(&[("GONE", "1"), ("SAME", "1"), ("ONE", "1")]), true);
-        session.absorb(&began, report(&[("SAME", "1"), ("TWO", "2")]), true);
+        session.absorb(&began, report(&[("GONE", "1"), ("SAME", "1"), ("ONE", "1")]), None, true);
+        session.absorb(&began, report(&[("SAME", "1"), ("TWO", "2")]), None, true);
         let wanted = [("ONE", "1"), ("SAME", "1"), ("TWO", "2")].map(|(name, value)| (os(name), os(value)));
         assert_eq!(session.variables, wanted.into());
     }

@@ -18,8 +18,6 @@ pub(super) struct Ends {
     pub input: Option<OwnedFd>,
     /// Says what went wrong; closed by itself when the program takes over.
     pub trouble: OwnedFd,
-    /// Where the process enters its control group.
-    pub group: Option<OwnedFd>,
 }
 
 /// Turns this process into the command. Comes back only if that failed; what failed has been told by then.
@@ -38,9 +36,6 @@ fn prepare_and_start(job: Job, ends: Ends) -> Result<std::convert::Infallible, (
     // A session of its own: no controlling terminal, so a program that would ask there for a password fails instead of
     // waiting, and Ctrl-C in ours does not reach it.
     setsid().map_err(at("start a session"))?;
-    if let Some(group) = &ends.group {
-        nix::unistd::write(group, b"0").map_err(at("enter the control group"))?;
-    }
     if job.terminal {
         take_terminal(&ends.output).map_err(at("take the terminal"))?;
     }

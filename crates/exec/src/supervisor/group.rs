@@ -4,8 +4,14 @@
 //! Nothing depends on them: without one, the supervisor kills its descendants in rounds until none is left.
 
 use std::fs::{self, OpenOptions};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::unistd::{ForkResult, Pid};
+
+/// A flag beyond what the first 32 bits hold (clone(2)).
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// The folder in which this process may make groups of its own; `None` where it may not.
 pub(crate) fn parent() -> Option<PathBuf> {
@@ -27,10 +33,27 @@ pub(crate) fn parent() -> Option<PathBuf> {
     works.then_some(folder)
 }
 
-/// Makes a group; answers where a process writes `0` to enter it.
+/// Makes a group; answers its folder, for [`fork_into`].
 pub(super) fn make(group: &Path) -> Option<OwnedFd> {
     fs::create_dir(group).ok()?;
-    OpenOptions::new().write(true).open(group.join("cgroup.procs")).ok().map(OwnedFd::from)
+    fs::File::open(group).ok().map(OwnedFd::from)
+}
+
+/// Forks a child that is born in a group. To move it there later would take the kernel some twenty milliseconds, during
+/// which nobody may fork.
+#[expect(unsafe_code, reason = "clone3(2)")]
+pub(super) fn fork_into(group: &OwnedFd) -> nix::Result<ForkResult> {
+    // SAFETY: all zeros is a valid value of this structure of numbers.
+    let mut arguments: nix::libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.flags = CLONE_INTO_CGROUP;
+    arguments.exit_signal = nix::libc::SIGCHLD.cast_unsigned().into();
+    arguments.cgroup = group.as_raw_fd().cast_unsigned().into();
+    // SAFETY: like fork(2) in a process of one thread; the pointer and the size are those of the structure.
+    let pid = unsafe { nix::libc::syscall(nix::libc::SYS_clone3, &raw const arguments, size_of_val(&arguments)) };
+    match Errno::result(pid)? {
+        0 => Ok(ForkResult::Child),
+        pid => Ok(ForkResult::Parent { child: Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX)) }),
+    }
 }
 
 /// Kills everything in a group.

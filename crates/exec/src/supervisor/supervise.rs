@@ -143,11 +143,12 @@ impl Supervisor {
             output,
             input: descriptors.take(Role::ChildInput),
             trouble: childs_trouble,
-            group: group.as_deref().and_then(group::make),
         };
         let (terminal, watch) = (job.terminal, std::mem::take(&mut job.watch));
+        let place = group.as_deref().and_then(group::make);
+        let born_there = place.as_ref().and_then(|place| group::fork_into(place).ok());
         // SAFETY: this process has one thread.
-        let child = match unsafe { fork() } {
+        let child = match born_there.map_or_else(|| unsafe { fork() }, Ok) {
             Ok(ForkResult::Child) => never_return(|| child::become_command(job, ends)),
             Ok(ForkResult::Parent { child }) => child,
             Err(error) => return Err((control, "fork", error)),
