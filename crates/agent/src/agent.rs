@@ -16,6 +16,7 @@ use hermes_runtime::{
 };
 
 use crate::event::{Calls, Event, Listener};
+use crate::news::{self, Told};
 
 /// After this many turns in a row in which every call names a tool that does not exist, the run ends (spec agent §4.2).
 const STRIKES: u32 = 3;
@@ -50,6 +51,8 @@ pub struct Agent {
     messages: Vec<Message>,
     call_ids: HashSet<String>,
     usage: Usage,
+    /// News of processes in the background that the model has not been told yet.
+    news: Vec<String>,
 }
 
 /// How a turn ended.
@@ -103,7 +106,7 @@ impl Agent {
         let messages = vec![Message::System(setup.system_prompt.clone())];
         let shown = setup.definitions.current(&setup.wanted)?;
         let setup = Setup { wanted: Self::from_now_on(&setup.wanted), ..setup };
-        Ok(Self { setup, shown, messages, call_ids: HashSet::new(), usage: Usage::default() })
+        Ok(Self { setup, shown, messages, call_ids: HashSet::new(), usage: Usage::default(), news: Vec::new() })
     }
 
     /// The conversation so far, system message first.
@@ -169,6 +172,33 @@ impl Agent {
         self.setup.task.environment.close().await;
     }
 
+    /// Waits until a process in the background has news, or `cancel` fires.
+    pub async fn until_news(&self, cancel: &CancellationToken) {
+        match &self.setup.task.processes {
+            Some(processes) => processes.until_news(cancel).await,
+            None => cancel.cancelled().await,
+        }
+    }
+
+    /// Takes the news of processes in the background; the model is told with its next request. Answers the same in a line
+    /// each for people.
+    pub async fn take_news(&mut self) -> Vec<String> {
+        let news = self.setup.task.processes.as_ref().map(|processes| processes.news()).unwrap_or_default();
+        let mut lines = Vec::new();
+        for news in &news {
+            let told = Told::of(news).await;
+            self.news.push(self.setup.dispatcher.redacted(&told.for_the_model));
+            lines.push(self.setup.dispatcher.redacted(&told.for_people));
+        }
+        lines
+    }
+
+    /// What the model has not been told yet, as a message.
+    fn news_message(&mut self) -> Option<String> {
+        let told = std::mem::take(&mut self.news);
+        (!told.is_empty()).then(|| news::message(&told))
+    }
+
     /// Answers `user`. On an error of the model before anything happened, the message is taken back, so that it can be
     /// sent again.
     pub async fn turn(
@@ -180,7 +210,13 @@ impl Agent {
         let before = self.messages.len();
         self.look_at_tools(listener);
         self.setup.task.begin_turn();
-        self.messages.push(Message::User(user.to_owned()));
+        for line in self.take_news().await {
+            listener.hear(Event::News(&line));
+        }
+        let untold = self.news.clone();
+        let news = self.news_message();
+        let said = news.as_ref().map_or_else(|| user.to_owned(), |news| format!("{news}\n\n{user}"));
+        self.messages.push(Message::User(said));
         let mut turn = Turn { agent: self, listener, cancel, end: TurnEnd::new() };
         let ended = turn.run().await;
         let end = turn.end;
@@ -197,6 +233,7 @@ impl Agent {
             Err(error) => {
                 if end.calls == 0 {
                     self.messages.truncate(before);
+                    self.news = untold;
                 } else {
                     self.close_turn(&EndReason::Broken(error.message.clone()));
                 }
@@ -270,6 +307,7 @@ impl Turn<'_> {
                 self.end.reason = reason;
                 return Ok(());
             }
+            self.tell_news().await;
         }
         self.summary().await
     }
@@ -344,6 +382,16 @@ impl Turn<'_> {
             });
         }
         reports
+    }
+
+    /// What happened in the background is told between two requests.
+    async fn tell_news(&mut self) {
+        for line in self.agent.take_news().await {
+            self.listener.hear(Event::News(&line));
+        }
+        if let Some(news) = self.agent.news_message() {
+            self.agent.messages.push(Message::User(news));
+        }
     }
 
     fn reason_to_stop(&self, reports: &[CallReport], strikes: u32) -> Option<EndReason> {

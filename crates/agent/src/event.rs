@@ -48,6 +48,8 @@ pub enum Event<'a> {
         /// One line.
         message: &'a str,
     },
+    /// Something happened to a process in the background; one line. The model is told as well.
+    News(&'a str),
     /// The budget is spent; one closing request without tools follows.
     BudgetSpent {
         /// How many requests were allowed.

@@ -16,6 +16,7 @@ pub mod agent;
 pub mod chat_completions;
 pub mod event;
 pub mod local_servers;
+mod news;
 pub mod project_file;
 pub mod reviewer;
 pub mod script;

@@ -58,8 +58,7 @@ async fn concurrency_01_a_stop_ends_three_calls_that_run_at_once_with_all_their_
     let port = listener.local_addr().unwrap().port();
     let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo up >&3; (sleep 300; true) & sleep 300; echo late");
     let sleep = FakeTool::new("sleep").effect(Effect::Read).parallel(true).run_async(move |_, cx| {
-        let command =
-            Command::new(script.clone(), Duration::from_secs(300), 1_000);
+        let command = Command::new(script.clone(), Duration::from_secs(300), 1_000);
         async move {
             let finished = cx.environment.run(command, &cx.cancel).await.unwrap();
             Ok(json!({ "exit_code": finished.how.exit_code(), "left_over": finished.left_over }).into())

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
+use hermes_exec::processes::{ProcessTable, TableSetup, reap};
 use hermes_guard::Guard;
 use hermes_guard::injection;
 use hermes_guard::redact::Secrets;
@@ -167,7 +168,44 @@ pub(crate) fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result
     let cwd = start(world, config, cwd);
     let granted = config.list("terminal.env_passthrough");
     let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;
-    Ok(Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default())).with_limits(config.limits()))
+    let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
+    task.id = session_id();
+    Ok(task.with_limits(config.limits()))
+}
+
+/// The table of what a task runs in the background. `tells`: somebody listens to its news.
+pub(crate) fn processes(
+    world: &World,
+    config: &Config,
+    task: &Task,
+    secrets: &Arc<Secrets>,
+    tells: bool,
+) -> Arc<ProcessTable> {
+    Arc::new(ProcessTable::new(TableSetup {
+        folder: processes_folder(world),
+        owner: task.id.clone(),
+        grace: config.seconds("terminal.daemon_term_grace_seconds"),
+        tells,
+        redactor: Some(Arc::clone(secrets) as _),
+        clock: Arc::new(SystemClock),
+    }))
+}
+
+/// Where logs and records of processes in the background are kept.
+pub(crate) fn processes_folder(world: &World) -> PathBuf {
+    world.home.join("processes")
+}
+
+/// Clears up what a crash left, without making anybody wait for it.
+pub(crate) fn reap_quietly(world: &World) {
+    let folder = processes_folder(world);
+    tokio::task::spawn_blocking(move || reap(&folder, &std::env::temp_dir(), SystemTime::now()));
+}
+
+/// A name for a conversation, unlike that of any other.
+fn session_id() -> String {
+    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+    format!("{}-{:012x}", std::process::id(), RandomState::new().build_hasher().finish() >> 16)
 }
 
 /// Everything that one agent needs, joined.
@@ -179,6 +217,7 @@ pub(crate) async fn agent(
     asker: Option<Arc<dyn Asker>>,
     definitions: Arc<Definitions>,
     guard: &Arc<Guard>,
+    tells_news: bool,
 ) -> Result<Agent, Failure> {
     let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
     let mut task = task(world, config, args.cwd.as_deref())?;
@@ -186,6 +225,8 @@ pub(crate) async fn agent(
     let judged = dispatcher(world, config, definitions.registry(), guard);
     let mode = approve(config, args.approve);
     task.approval = task_approvals(world, config, &judged.secrets);
+    task.processes = Some(processes(world, config, &task, &judged.secrets, tells_news));
+    reap_quietly(world);
     if mode == ApprovalMode::Smart {
         let reviewer = models::reviewer(world, config, chosen).await?;
         task.approval.reviewer =

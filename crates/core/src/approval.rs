@@ -41,6 +41,8 @@ pub struct JudgeRequest<'a> {
     pub root: &'a Path,
     /// The session's directory, resolved through links.
     pub cwd: &'a Path,
+    /// What earlier commands left for this one to use; see [`crate::Environment::carried`].
+    pub carried: &'a str,
     /// Paths name the same files for this process, so that links in a command may be looked at.
     pub shares_our_files: bool,
     /// Folders outside of it that belong to the session, such as the one for stored results.

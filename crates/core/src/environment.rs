@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
-use crate::{CancellationToken, Process, Start, TerminalSize};
+use crate::{CancellationToken, Place, Process, Start, TerminalSize};
 
 /// A place to run things: this machine, a container, another host.
 #[async_trait]
@@ -129,12 +129,9 @@ impl Command {
 pub enum AtLimit {
     /// It is ended, with everything it started.
     End,
-    /// It lives on in the background with its output in this log. So does one that is seen to serve or to watch and
-    /// has gone quiet, already before its limit.
-    Keep {
-        /// The log, which is made when it is needed.
-        log: PathBuf,
-    },
+    /// It lives on in the background and leaves its traces there. So does one that is seen to serve or to watch and has
+    /// gone quiet, already before its limit.
+    Keep(Place),
 }
 
 /// How a command ended and what it printed.

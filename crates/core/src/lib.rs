@@ -51,8 +51,8 @@ pub use ports::{
     Clock, Finish, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest, TodoItem, TodoStatus, Todos,
 };
 pub use process::{
-    InputError, Process, ProcessEntry, ProcessFacts, ProcessNews, ProcessState, Processes, Reserved, Screen, Start,
-    TerminalSize, Watched,
+    InputError, Place, Process, ProcessEntry, ProcessFacts, ProcessNews, ProcessState, Processes, Reserved, Screen,
+    Start, TerminalSize, Watched,
 };
 pub use spec::{Effect, ToolSpec};
 pub use text::{grouped, plural, shown_path};

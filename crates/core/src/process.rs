@@ -23,10 +23,19 @@ pub struct Start {
     pub terminal: Option<TerminalSize>,
     /// Without a terminal: its standard input stays open for [`Process::write`] instead of being empty.
     pub input: bool,
-    /// Where its output goes, byte for byte. Made by whoever starts it.
-    pub log: PathBuf,
+    /// Where it leaves its traces.
+    pub place: Place,
     /// A line of output with one of these in it is an event.
     pub watch: Vec<String>,
+}
+
+/// Where a process in the background leaves its traces. Whoever starts it makes the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its output, byte for byte. Files of the same name with other endings belong to it as well.
+    pub log: PathBuf,
+    /// What is written down about it before it starts: one line of text.
+    pub facts: String,
 }
 
 /// The size of a terminal in characters.
@@ -61,6 +70,9 @@ pub trait Process: Send + Sync + std::fmt::Debug {
     /// or a program that is not there ends at once.
     async fn begun(&self, limit: Duration);
 
+    /// Waits until something is known of it that was not asked for yet: a line that was watched for, or its end.
+    async fn stirred(&self);
+
     /// How many bytes it has printed.
     fn output_len(&self) -> u64;
 
@@ -69,6 +81,9 @@ pub trait Process: Send + Sync + std::fmt::Debug {
 
     /// The bytes of its output in `range`; fewer where there are not so many, or where they are not kept any more.
     async fn output(&self, range: Range<u64>) -> std::io::Result<Vec<u8>>;
+
+    /// The same as somebody reads it: terminal escapes removed, what a carriage return wrote over gone.
+    async fn text(&self, range: Range<u64>) -> std::io::Result<String>;
 
     /// What its terminal shows; `None` if it has no terminal.
     async fn screen(&self) -> Option<Screen>;
@@ -149,11 +164,12 @@ pub struct Watched {
 /// The processes of one owner, by their names.
 #[async_trait]
 pub trait Processes: Send + Sync {
-    /// A name and a log for a process that is about to start. An error says why there can be none.
-    fn reserve(&self) -> Result<Reserved, String>;
+    /// A name and a place for a process that may be about to start. What is to be told of it is written down with it,
+    /// so it cannot end unseen. An error says why there can be none.
+    fn reserve(&self, facts: ProcessFacts) -> Result<Reserved, String>;
 
-    /// Takes a process in. What is to be told of it is registered with it: it cannot end unseen.
-    fn register(&self, reserved: Reserved, process: Arc<dyn Process>, facts: ProcessFacts);
+    /// Takes in the process for which this was reserved.
+    fn register(&self, reserved: Reserved, process: Arc<dyn Process>);
 
     /// Those of this owner, oldest first, ended ones that are still kept included.
     fn list(&self) -> Vec<ProcessEntry>;
@@ -182,8 +198,10 @@ pub trait Processes: Send + Sync {
 pub struct Reserved {
     /// `proc_` and twelve hexadecimal digits.
     pub id: String,
-    /// Where its output is to go.
-    pub log: PathBuf,
+    /// What was known at this moment.
+    pub facts: ProcessFacts,
+    /// Where it leaves its traces.
+    pub place: Place,
 }
 
 /// What is known of a process when it starts.

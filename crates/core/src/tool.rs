@@ -12,7 +12,9 @@ use async_trait::async_trait;
 
 use serde_json::Value;
 
-use crate::{Asker, CancellationToken, Check, Edit, Environment, JsonMap, Todos, ToolResult, ToolSpec, Touches};
+use crate::{
+    Asker, CancellationToken, Check, Edit, Environment, JsonMap, Processes, Todos, ToolResult, ToolSpec, Touches,
+};
 
 /// Something a model can call. It answers three questions and does one thing.
 #[async_trait]
@@ -101,6 +103,8 @@ pub struct ToolCx {
     pub asker: Option<Arc<dyn Asker>>,
     /// The agent's todo list, when an agent drives the call.
     pub todos: Option<Arc<dyn Todos>>,
+    /// The processes in the background, where there can be any.
+    pub processes: Option<Arc<dyn Processes>>,
     /// State that tools keep from call to call of the same task.
     pub scratch: Arc<Scratch>,
     /// How much a tool may show and how long it may take.
@@ -116,6 +120,8 @@ pub struct Limits {
     pub command_timeout: Duration,
     /// The longest limit that a call may ask for.
     pub longest_command_timeout: Duration,
+    /// A command that outlives its limit lives on in the background, where there can be any, instead of being ended.
+    pub keep_at_limit: bool,
     /// Bytes of command output that are kept.
     pub output_bytes: usize,
     /// Lines of a file that one read shows at most.
@@ -130,6 +136,7 @@ impl Default for Limits {
         Self {
             command_timeout: Duration::from_secs(180),
             longest_command_timeout: Duration::from_secs(600),
+            keep_at_limit: true,
             output_bytes: 50_000,
             read_lines: 2_000,
             line_chars: 2_000,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use hermes_core::{CancellationToken, Command, Environment as _, Finished, Start};
+use hermes_core::{CancellationToken, Command, Environment as _, Finished, Place, Start};
 use hermes_exec::LocalEnvironment;
 use hermes_testkit::measure::{in_turn, median, ratio, shown};
 
@@ -35,7 +35,11 @@ fn main() {
     let (ours, floor) = in_turn(50, || here.run("sleep 0.05"), || bash("sleep 0.05"));
     row("`sleep 0.05`", ours, "bash", floor, "");
 
-    let (ours, floor) = in_turn(5, || here.run("for i in {1..100}; do :; done; echo one"), || bash("for i in {1..100}; do :; done; echo one"));
+    let (ours, floor) = in_turn(
+        5,
+        || here.run("for i in {1..100}; do :; done; echo one"),
+        || bash("for i in {1..100}; do :; done; echo one"),
+    );
     row("100 turns of a loop", ours, "bash", floor, "");
 
     let sequential = |one: &dyn Fn()| (0..100).for_each(|_| one());
@@ -58,9 +62,13 @@ fn main() {
         row(&what, ours, "the producer into `cat >FILE`", floor, "");
     }
 
-    let (ours, floor) = in_turn(5, || here.run("head -c 50000 /dev/zero | tr '\\0' '\\033' | sed 's/\\x1b/\\x1b]/g'"), || {
-        bash("head -c 50000 /dev/zero | tr '\\0' '\\033' | sed 's/\\x1b/\\x1b]/g'");
-    });
+    let (ours, floor) = in_turn(
+        5,
+        || here.run("head -c 50000 /dev/zero | tr '\\0' '\\033' | sed 's/\\x1b/\\x1b]/g'"),
+        || {
+            bash("head -c 50000 /dev/zero | tr '\\0' '\\033' | sed 's/\\x1b/\\x1b]/g'");
+        },
+    );
     row("50,000 times `ESC ]`", ours, "the producer", floor, "");
 
     let (mut starts, mut begins, mut kills) = (Vec::new(), Vec::new(), Vec::new());
@@ -113,7 +121,8 @@ impl Here {
 
     fn start_and_kill(&self, script: &str) -> (Duration, Duration, Duration) {
         let log = self.log();
-        let start = Start { script: script.into(), cwd: None, terminal: None, input: false, log, watch: Vec::new() };
+        let place = Place { log, facts: String::new() };
+        let start = Start { script: script.into(), cwd: None, terminal: None, input: false, place, watch: Vec::new() };
         self.runtime.block_on(async {
             let began = Instant::now();
             let process = self.environment.spawn(start).await.unwrap();

@@ -42,9 +42,16 @@ pub(crate) struct Capture {
 enum Spill {
     /// Where it would be.
     Not(PathBuf),
-    Open { file: File, path: PathBuf, len: u64 },
+    Open {
+        file: File,
+        path: PathBuf,
+        len: u64,
+    },
     /// It could not be written; `path` holds what came before.
-    Broken { path: Option<PathBuf>, why: String },
+    Broken {
+        path: Option<PathBuf>,
+        why: String,
+    },
 }
 
 /// What was collected.

@@ -16,6 +16,7 @@ pub mod environment_variables;
 pub mod files;
 pub mod local;
 mod plain;
+pub mod processes;
 mod readiness;
 mod screen;
 mod supervisor;

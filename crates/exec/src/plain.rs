@@ -26,7 +26,8 @@ pub(crate) struct Reading {
 impl Reading {
     /// What the locale among `variables` says about text that is no UTF-8.
     pub(crate) fn of_locale<'a>(variables: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let named = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| variables(name).filter(|v| !v.is_empty()));
+        let named =
+            ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| variables(name).filter(|v| !v.is_empty()));
         // language_TERRITORY.CODESET@modifier (locale(7))
         let codeset = named.and_then(|locale| locale.split('@').next()?.split_once('.').map(|(_, codeset)| codeset));
         let legacy = codeset.and_then(|codeset| Encoding::for_label(codeset.as_bytes()));
@@ -170,7 +171,8 @@ impl Perform for Line {
             'G' => self.move_to(steps - 1),
             'K' if first == 0 => self.characters.truncate(self.column),
             'K' => {
-                let up_to = if first == 1 { (self.column + 1).min(self.characters.len()) } else { self.characters.len() };
+                let up_to =
+                    if first == 1 { (self.column + 1).min(self.characters.len()) } else { self.characters.len() };
                 self.characters[..up_to].fill(' ');
                 if first != 1 {
                     self.characters.clear();

@@ -352,7 +352,8 @@ async fn what_shadows_builtins_does_not_reach_our_part() {
 #[tokio::test]
 async fn commands_side_by_side_do_not_undo_each_other() {
     let here = here();
-    let scripts: Vec<String> = (0..20).map(|n| format!("sleep 0.05; export V{n}={n}; f{n}() {{ echo {n}; }}")).collect();
+    let scripts: Vec<String> =
+        (0..20).map(|n| format!("sleep 0.05; export V{n}={n}; f{n}() {{ echo {n}; }}")).collect();
     futures::future::join_all(scripts.iter().map(|script| here.run(script))).await;
     let all: String = (0..20).map(|n| format!("echo $V{n}; f{n}; ")).collect();
     let expected: String = (0..20).map(|n| format!("{n}\n{n}\n")).collect();

@@ -11,7 +11,7 @@ use crate::paths::PathPolicy;
 use crate::place;
 use crate::policy::{Action, Area, Policy, Scope};
 use crate::world::{World, no_links};
-use crate::{eval, redact};
+use crate::{eval, redact, shell, text};
 
 /// The judge. Its policy can be replaced while conversations go on.
 #[derive(Debug)]
@@ -93,7 +93,13 @@ impl Guard {
     fn command(&self, request: &JudgeRequest<'_>, command: &str) -> Answer {
         let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd);
         let world = self.world(cwd, request.root, request.shares_our_files);
-        let mut verdict = self.judge_command(request.spec.name.as_str(), command, &world);
+        let (reading, readable) = read_after(request.carried, command, &world);
+        let mut verdict = self.held_against(request.spec.name.as_str(), command, reading, &world);
+        if !readable {
+            verdict
+                .asked
+                .push("earlier commands of this session defined functions or aliases that cannot be read".into());
+        }
         if redact::contains_mask(command) {
             verdict.asked.push("it holds a mask where a secret was hidden from the model".into());
         }
@@ -156,6 +162,23 @@ impl Guard {
 }
 
 /// Whether a value holds what the redactor puts in the place of a secret.
+/// Reads a command together with the functions, aliases and variables that earlier commands of its session left. What
+/// these do by being defined is not this command's doing. `false`: they cannot be read, so nothing is known about what
+/// a word of the command means.
+fn read_after(carried: &str, command: &str, world: &World) -> (eval::Reading, bool) {
+    if carried.is_empty() {
+        return (eval::read(command, world, true), true);
+    }
+    if shell::parse(&text::clean(carried)).is_err() {
+        return (eval::read(command, world, true), false);
+    }
+    let defined = eval::read(carried, world, true);
+    let mut reading = eval::read(&format!("{carried}\n{command}"), world, true);
+    reading.findings.retain(|finding| !defined.findings.contains(finding));
+    reading.commands.retain(|command| !defined.commands.contains(command));
+    (reading, true)
+}
+
 fn holds_mask(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::String(text) => redact::contains_mask(text),

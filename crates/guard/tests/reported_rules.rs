@@ -36,6 +36,7 @@ fn called(guard: &Guard, tool: &str, effect: Effect, arguments: &Value) -> Verdi
     let spec: ToolSpec = hermes_core::Tool::spec(&FakeTool::new(tool).effect(effect)).clone();
     let (nothing, work) = (Touches::nothing(), Path::new(WORK));
     guard.judge(&JudgeRequest {
+        carried: "",
         spec: &spec,
         arguments: arguments.as_object().unwrap(),
         stated: &nothing,

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_core::{
-    ApprovalBook, ApprovalReviewer, Asker, CancellationToken, EditReviewer, Environment, Limits, Scratch, Todos, ToolCx,
+    ApprovalBook, ApprovalReviewer, Asker, CancellationToken, EditReviewer, Environment, Limits, Processes, Scratch,
+    Todos, ToolCx,
 };
 
 use crate::dispatch::Budget;
@@ -55,6 +56,8 @@ pub struct Task {
     pub asker: Option<Arc<dyn Asker>>,
     /// The agent's todo list, when an agent drives the task.
     pub todos: Option<Arc<dyn Todos>>,
+    /// The processes in the background, where there can be any.
+    pub processes: Option<Arc<dyn Processes>>,
     /// How much tools may show and how long they may take.
     pub limits: Limits,
     /// How long results may be that a model reads.
@@ -85,6 +88,7 @@ impl Task {
             environment,
             asker: None,
             todos: None,
+            processes: None,
             limits: Limits::default(),
             budget: Budget::default(),
             guardrails: None,
@@ -111,6 +115,13 @@ impl Task {
     #[must_use]
     pub fn with_todos(mut self, todos: Arc<dyn Todos>) -> Self {
         self.todos = Some(todos);
+        self
+    }
+
+    /// Adds the table of processes in the background.
+    #[must_use]
+    pub fn with_processes(mut self, processes: Arc<dyn Processes>) -> Self {
+        self.processes = Some(processes);
         self
     }
 
@@ -169,6 +180,7 @@ impl Task {
             environment: Arc::clone(&self.environment),
             asker: self.asker.clone(),
             todos: self.todos.clone(),
+            processes: self.processes.clone(),
             scratch: Arc::clone(&self.scratch),
             limits: self.limits,
             cancel: cancel.clone(),

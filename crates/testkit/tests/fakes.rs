@@ -22,6 +22,7 @@ fn cx(call_id: &str) -> ToolCx {
         environment: Arc::new(FakeEnvironment::new()),
         asker: None,
         todos: None,
+        processes: None,
         scratch: Arc::new(Scratch::default()),
         limits: Limits::default(),
         cancel: CancellationToken::new(),
@@ -32,7 +33,8 @@ fn cx(call_id: &str) -> ToolCx {
 async fn a_known_command_ends_as_scripted_and_an_unknown_one_is_not_found() {
     let environment = FakeEnvironment::new().on("make", exited(2, "no rule\n"));
     let cancel = CancellationToken::new();
-    assert_eq!(environment.run(command("make"), &cancel).await.unwrap(), exited(2, "no rule\n"));
+    let made = environment.run(command("make"), &cancel).await.unwrap();
+    assert_eq!((made.how, made.output.as_str()), (FinishedHow::Exited(2), "no rule\n"));
     let unknown = environment.run(command("nope"), &cancel).await.unwrap();
     assert_eq!(unknown.how, FinishedHow::Exited(127));
     assert!(unknown.output.contains("nope: command not found"), "{}", unknown.output);

@@ -298,6 +298,7 @@ pub(crate) enum Moment {
     Started(String),
     Finished(String, Status),
     Warned(String),
+    News(String),
     BudgetSpent(u32),
 }
 
@@ -361,6 +362,7 @@ impl Listener for Heard {
             Event::CallStarted(call) => Moment::Started(call.id.clone()),
             Event::CallFinished(report) => Moment::Finished(report.id.clone(), report.status),
             Event::Warned { message, .. } => Moment::Warned(message.into()),
+            Event::News(line) => Moment::News(line.into()),
             Event::BudgetSpent { of } => Moment::BudgetSpent(of),
         });
     }

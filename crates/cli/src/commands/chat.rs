@@ -7,10 +7,10 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use hermes_agent::Agent;
-use hermes_core::Asker;
+use hermes_core::{Asker, CancellationToken};
 use hermes_runtime::Profile;
-use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
+use rustyline::{DefaultEditor, ExternalPrinter as _};
 
 use crate::args::{AgentArgs, Approve};
 use crate::config::edit;
@@ -38,7 +38,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     let tools = session::tools_in_words(world, follow.config(), &args, follow.definitions())?;
     let new_agent = async |follow: &Follow| {
         let (asker, definitions) = (Some(Arc::clone(&asker)), Arc::clone(follow.definitions()));
-        session::agent(world, follow.config(), &args, &chosen, asker, definitions, follow.guard()).await
+        session::agent(world, follow.config(), &args, &chosen, asker, definitions, follow.guard(), true).await
     };
     let mut agent = new_agent(&follow).await?;
     let mut prompt = Prompt::new(world)?;
@@ -65,7 +65,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
         screen.say(&format!("  ! {}\n", wrapped(&visible(note), screen.columns(), 4).trim_start()));
     }
     let exit = loop {
-        match prompt.read(&signals).await {
+        match prompt.read(&signals, &mut agent).await {
             Typed::Line(line) => match command(line.trim()) {
                 Some("") => {}
                 Some("/" | "/help") => screen.say(HELP),
@@ -179,7 +179,7 @@ impl Prompt {
 
     /// Waits for a line. Ctrl-C is a key while the editor has the terminal and a signal in the moments between; either
     /// way the second one in a row leaves.
-    async fn read(&mut self, signals: &Signals) -> Typed {
+    async fn read(&mut self, signals: &Signals, agent: &mut Agent) -> Typed {
         let mut interrupted = false;
         let hint = || {
             // A terminal that is gone needs no hint.
@@ -193,14 +193,25 @@ impl Prompt {
                 return Typed::LeaveByInterrupt;
             }
             let Some(mut editor) = self.editor.take() else { return Typed::Leave };
+            // Without one, news waits until the next turn.
+            let mut printer = editor.create_external_printer().ok();
             let mut read = tokio::task::spawn_blocking(move || {
                 let line = editor.readline("› ");
                 (editor, line)
             });
+            let never = CancellationToken::new();
             let read = loop {
                 tokio::select! {
                     read = &mut read => break read,
                     () = signals.leave().cancelled() => return Typed::LeaveByInterrupt,
+                    () = agent.until_news(&never), if printer.is_some() => {
+                        for line in agent.take_news().await {
+                            let line = format!("  ⚙️ {}\n", one_line(&visible(&line), 200));
+                            if printer.as_mut().is_some_and(|printer| printer.print(line).is_err()) {
+                                printer = None;
+                            }
+                        }
+                    }
                     () = idle.cancelled() => {
                         if interrupted {
                             return Typed::LeaveByInterrupt;

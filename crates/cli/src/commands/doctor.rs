@@ -213,8 +213,7 @@ async fn shell(world: &World, config: &Config) -> Finding {
         Ok(task) => task,
         Err(failure) => return finding(Mark::Error, failure.message),
     };
-    let command =
-        Command::new("echo $BASH_VERSION", Duration::from_secs(5), 1_000);
+    let command = Command::new("echo $BASH_VERSION", Duration::from_secs(5), 1_000);
     let began = Instant::now();
     match task.environment.run(command, &CancellationToken::new()).await {
         Ok(finished) if finished.how.exit_code() == 0 => {

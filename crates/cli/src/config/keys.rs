@@ -110,13 +110,31 @@ pub(crate) const KEYS: &[Key] = &[
         "how tools are described: openai, or local for servers that make grammars of schemas; found out if empty",
     ),
     key("platform_toolsets", Kind::Lists, "{}", "what is on for one surface: cli: [hermes-cli, -web, spotify]"),
+    key(
+        "terminal.at_limit",
+        Kind::OneOf(&["background", "kill"]),
+        "\"background\"",
+        "what becomes of a command that outlives its time: it goes on in the background, or it is killed",
+    ),
     key("terminal.backend", Kind::OneOf(&["local"]), "\"local\"", "where commands run"),
     key("terminal.cwd", Kind::Text, "\".\"", "where sessions start"),
+    key(
+        "terminal.daemon_term_grace_seconds",
+        Kind::Number,
+        "2",
+        "seconds between SIGTERM and SIGKILL when a process in the background is killed; 0 kills at once",
+    ),
     key(
         "terminal.env_passthrough",
         Kind::List,
         "[]",
         "environment variables that commands may see besides the safe ones",
+    ),
+    key(
+        "terminal.shell_init_files",
+        Kind::List,
+        "[]",
+        "files that bash reads before the first command: what they define is there from then on",
     ),
     key("terminal.timeout", Kind::Whole(1, 600), "180", "seconds a command may take if the call does not say"),
     key(
@@ -258,7 +276,8 @@ const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'sta
 }
 
 /// Keys that a variable of the environment sets where the file says nothing, as in the original.
-pub(crate) const VARIABLES: &[(&str, &str)] = &[("TERMINAL_TIMEOUT", "terminal.timeout")];
+pub(crate) const VARIABLES: &[(&str, &str)] =
+    &[("TERMINAL_CWD", "terminal.cwd"), ("TERMINAL_ENV", "terminal.backend"), ("TERMINAL_TIMEOUT", "terminal.timeout")];
 
 /// The key with exactly this path.
 pub(crate) fn find(path: &str) -> Option<&'static Key> {

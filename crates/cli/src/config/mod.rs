@@ -313,6 +313,7 @@ impl Config {
         let size = |path| usize::try_from(self.whole(path)).unwrap_or(usize::MAX);
         Limits {
             command_timeout: Duration::from_secs(self.whole("terminal.timeout")),
+            keep_at_limit: self.text("terminal.at_limit").as_deref() != Some("kill"),
             output_bytes: size("tool_output.max_bytes"),
             read_lines: size("tool_output.max_lines"),
             line_chars: size("tool_output.max_line_length"),

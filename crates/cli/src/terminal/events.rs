@@ -64,6 +64,7 @@ impl Listener for JsonEvents {
             Event::Warned { call, message } => emit(&json!({
                 "type": "warning", "id": call.map(|call| &call.id), "message": message,
             })),
+            Event::News(line) => emit(&json!({ "type": "news", "message": line })),
             Event::BudgetSpent { of } => emit(&json!({ "type": "budget_spent", "of": of })),
         }
     }

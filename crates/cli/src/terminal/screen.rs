@@ -292,6 +292,10 @@ impl Listener for Screen {
                 let message = wrapped(&visible(message), self.columns(), 4);
                 self.print(&mut state, &format!("  {mark} {}\n", message.trim_start()));
             }
+            Event::News(line) => {
+                let message = wrapped(&visible(line), self.columns(), 5);
+                self.print(&mut state, &format!("  ⚙️ {}\n", message.trim_start()));
+            }
             Event::BudgetSpent { of } => {
                 let mark = self.styled("33", "!");
                 self.print(

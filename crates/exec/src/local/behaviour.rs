@@ -61,7 +61,8 @@ fn descriptors(pid: i32) -> impl Iterator<Item = String> {
 /// The ports on which somebody listens in the network that `pid` sees, by the number of the socket (`proc_pid_net(5)`).
 fn listening_ports(pid: i32) -> HashMap<String, u16> {
     const LISTEN: &str = "0A";
-    let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default());
+    let tables =
+        ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default());
     let lines = tables.iter().flat_map(|table| table.lines().skip(1));
     lines
         .filter_map(|line| {

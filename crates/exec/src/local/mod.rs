@@ -4,6 +4,7 @@
 //! one shell to the next is in [`shell`]; who ends what a command leaves behind is in [`crate::supervisor`].
 
 mod behaviour;
+pub(crate) mod place;
 mod process;
 mod run;
 mod shell;
@@ -39,6 +40,9 @@ use shell::{Options, Report, ShellState};
 
 /// The variable that marks every process of a command: how [`crate::reap`] finds what a crash left.
 pub(crate) const MARKER: &str = "HERMES_RUN";
+/// How the names of our temporary folders begin, and the file in them that is locked while they are in use.
+pub(crate) const SCRATCH_PREFIX: &str = "hermes-";
+pub(crate) const SCRATCH_LOCK: &str = ".in-use";
 /// How long what a command left running may take to end after SIGTERM before it gets SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 /// Linux takes at most 128 KiB in one argument (`MAX_ARG_STRLEN`, execve(2)); longer commands go through a file.
@@ -54,6 +58,8 @@ pub struct LocalEnvironment {
     shell: PathBuf,
     home: PathBuf,
     scratch: tempfile::TempDir,
+    /// Held as long as the folder is in use; see [`crate::processes::reap`].
+    _scratch_lock: File,
     reading: Reading,
     /// Where control groups for commands can be made.
     groups: Option<PathBuf>,
@@ -80,7 +86,8 @@ impl LocalEnvironment {
         granted: &[String],
     ) -> Result<Self, EnvironmentError> {
         let server = ForkServer::start();
-        let server = server.map_err(|source| EnvironmentError::CannotStart { program: "a supervisor".into(), source })?;
+        let server =
+            server.map_err(|source| EnvironmentError::CannotStart { program: "a supervisor".into(), source })?;
         Self::with_server(Arc::new(server), cwd, home, variables, granted)
     }
 
@@ -98,6 +105,8 @@ impl LocalEnvironment {
             .ok_or_else(|| EnvironmentError::NoSuchDirectory(cwd.to_path_buf()))?;
         let variables: BTreeMap<_, _> = environment_variables::for_child(variables, granted).into_iter().collect();
         let first = ShellState::new(cwd, variables);
+        let scratch = tempfile::Builder::new().prefix(SCRATCH_PREFIX).tempdir().map_err(EnvironmentError::NoScratch)?;
+        let lock = lock_scratch(scratch.path()).map_err(EnvironmentError::NoScratch)?;
         let variable = |name: &str| first.variables.get(OsStr::new(name)).and_then(|value| value.to_str());
         Ok(Self {
             id: unique_id(),
@@ -105,7 +114,8 @@ impl LocalEnvironment {
             server,
             shell: find_bash(variable("PATH").unwrap_or_default()),
             home: home.to_path_buf(),
-            scratch: tempfile::Builder::new().prefix("hermes-").tempdir().map_err(EnvironmentError::NoScratch)?,
+            scratch,
+            _scratch_lock: lock,
             reading: Reading::of_locale(variable),
             groups: group::parent(),
             fresh: OnceLock::new(),
@@ -292,6 +302,15 @@ async fn end(server: &ForkServer, supervised: &Supervised, grace: Duration) -> u
     supervised.look().gone.unwrap_or(0) as usize
 }
 
+fn lock_scratch(folder: &Path) -> io::Result<File> {
+    // Locked before it has its name: whoever finds it by that name never finds it free.
+    let unnamed = folder.join(".new");
+    let lock = File::create(&unnamed)?;
+    lock.try_lock()?;
+    std::fs::rename(unnamed, folder.join(SCRATCH_LOCK))?;
+    Ok(lock)
+}
+
 fn memory_file(content: &[u8]) -> io::Result<File> {
     let mut file = File::from(memfd_create(c"hermes", MFdFlags::MFD_CLOEXEC)?);
     file.write_all(content)?;
@@ -306,7 +325,8 @@ fn proc_path(file: &File) -> PathBuf {
 
 /// The first bash on `path`, else where systems keep it.
 fn find_bash(path: &str) -> PathBuf {
-    let folders = path.split(':').filter(|folder| folder.starts_with('/')).chain(["/usr/bin", "/bin", "/usr/local/bin"]);
+    let folders =
+        path.split(':').filter(|folder| folder.starts_with('/')).chain(["/usr/bin", "/bin", "/usr/local/bin"]);
     let candidates = folders.map(|folder| Path::new(folder).join("bash"));
     candidates.into_iter().find(|file| file.is_file()).unwrap_or_else(|| "/bin/bash".into())
 }

@@ -1,10 +1,10 @@
 //! A local process in the background.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,11 +16,13 @@ use hermes_core::{
 
 use tokio::time::{Instant, timeout};
 
+use crate::plain::{Reading, plain};
 use crate::screen::Terminal;
 use crate::supervisor::log::first_kept;
 use crate::supervisor::protocol::{End, LONGEST_PACKET, Request, Role};
 use crate::supervisor::{ForkServer, Supervised, Wiring, tree};
 
+use super::place::make_place;
 use super::{LocalEnvironment, end, terminal};
 
 /// See [`hermes_core::Process`].
@@ -30,6 +32,7 @@ pub(crate) struct LocalProcess {
     supervised: Supervised,
     pid: i32,
     log: File,
+    reading: Reading,
     terminal: Option<Mutex<Terminal>>,
     /// What bash reads first and the command's own text: it may read them as long as it runs.
     _files: Files,
@@ -44,11 +47,13 @@ impl LocalProcess {
         supervised: Supervised,
         pid: i32,
         log: File,
+        reading: Reading,
         size: Option<TerminalSize>,
         files: Files,
     ) -> Self {
         let terminal = size.map(|size| Mutex::new(Terminal::new(size)));
-        Self { server, supervised, pid, log, terminal, _files: files }
+        let reading = Reading { terminal: size.is_some(), ..reading };
+        Self { server, supervised, pid, log, reading, terminal, _files: files }
     }
 
     pub(super) fn supervised(&self) -> &Supervised {
@@ -69,9 +74,8 @@ impl LocalEnvironment {
         let cwd = self.directory(start.cwd.as_deref())?;
         let mut prepared =
             self.prepare(&start.script, &cwd, start.terminal.is_some(), &start.watch).map_err(cannot_start)?;
-        let log = new_log(&start.log).map_err(cannot_start)?;
         let wiring = &mut prepared.wiring;
-        wiring.add(Role::Log, log.try_clone().map_err(cannot_start)?);
+        let log = make_place(&start.place, wiring).map_err(cannot_start)?;
         match start.terminal {
             Some(size) => {
                 let (ours, theirs) = terminal::open(size).map_err(cannot_start)?;
@@ -88,11 +92,10 @@ impl LocalEnvironment {
                 }
             }
         }
-        let supervised =
-            Supervised::start(&self.server, &prepared.job, prepared.wiring).map_err(cannot_start)?;
+        let supervised = Supervised::start(&self.server, &prepared.job, prepared.wiring).map_err(cannot_start)?;
         let pid = started(&supervised).await?;
         let files = (prepared.report, prepared.long);
-        Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, start.terminal, files))
+        Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, self.reading, start.terminal, files))
     }
 }
 
@@ -121,11 +124,6 @@ fn has_begun(shell: i32) -> bool {
     // Until it becomes the shell it is still a copy of us.
     let is_new = |path: &Path| path != program(&"self") && path.file_name().is_some_and(|name| name != "bash");
     is_new(&program(&shell)) || tree::descendants(shell).iter().any(|pid| is_new(&program(pid)))
-}
-
-/// Makes a log for its owner only.
-pub(super) fn new_log(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Connects both ends of a terminal.
@@ -158,6 +156,10 @@ impl Process for LocalProcess {
         let _ = self.supervised.until(|known| known.end.is_some()).await;
     }
 
+    async fn stirred(&self) {
+        let _ = self.supervised.until(|known| known.end.is_some() || known.has_lines()).await;
+    }
+
     async fn begun(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
         while Instant::now() < deadline && !has_begun(self.pid) && self.state() == ProcessState::Running {
@@ -178,6 +180,11 @@ impl Process for LocalProcess {
         let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
         self.log.read_exact_at(&mut bytes, range.start)?;
         Ok(bytes)
+    }
+
+    async fn text(&self, range: Range<u64>) -> io::Result<String> {
+        let bytes = self.output(range).await?;
+        Ok(plain(&bytes, self.reading))
     }
 
     async fn screen(&self) -> Option<Screen> {

@@ -3,18 +3,18 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{AtLimit, CancellationToken, Command, EnvironmentError, Finished, FinishedHow, Kept};
+use hermes_core::{AtLimit, CancellationToken, Command, EnvironmentError, Finished, FinishedHow, Kept, Place};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::behaviour::{BETWEEN_LOOKS, Looker, QUIET};
-use super::process::{Files, LocalProcess, new_log, not_prepared, started};
+use super::place::make_place;
+use super::process::{Files, LocalProcess, not_prepared, started};
 use super::shell::{Options, Report, ShellState};
 use super::{GRACE, LocalEnvironment, Prepared, end, memory_file, read_report, terminal};
 use crate::capture::Capture;
@@ -49,10 +49,10 @@ impl LocalEnvironment {
         let spill = self.scratch.path().join("output").join(format!("{}.txt", prepared.number));
         let capture = Capture::new(command.output_cap, reading, spill);
         let mut running = Running { supervised, output: Output::new(ours, capture).map_err(EnvironmentError::Lost)? };
-        let may_be_kept = matches!(command.at_limit, AtLimit::Keep { .. });
+        let may_be_kept = matches!(command.at_limit, AtLimit::Keep(_));
         let way = running.until_something(self, command.timeout, cancel, may_be_kept).await?;
-        if let (Way::Kept(why), AtLimit::Keep { log }) = (&way, &command.at_limit) {
-            return self.let_go(running, *why, log, &command, prepared).await;
+        if let (Way::Kept(why), AtLimit::Keep(place)) = (&way, &command.at_limit) {
+            return self.let_go(running, *why, place, &command, prepared).await;
         }
         let (how, left_over) = match way {
             Way::Ended(how) => (how, 0),
@@ -80,9 +80,8 @@ impl LocalEnvironment {
             let output = bash.env_clear().args(["-c", Options::PRINT]).stdin(std::process::Stdio::null()).output();
             output.ok().and_then(|output| Options::read(&output.stdout))
         };
-        let fresh = self.fresh.get_or_init(|| {
-            if report.options_look_fresh { Some(report.options.clone()) } else { ask() }
-        });
+        let fresh =
+            self.fresh.get_or_init(|| if report.options_look_fresh { Some(report.options.clone()) } else { ask() });
         fresh.as_ref()
     }
 
@@ -100,20 +99,27 @@ impl LocalEnvironment {
         &self,
         mut running: Running,
         why: Kept,
-        log: &Path,
+        place: &Place,
         command: &Command,
         prepared: Prepared,
     ) -> Result<Finished, EnvironmentError> {
         let pid = started(&running.supervised).await?;
-        let kept = running.hand_over(log, command.terminal.is_some());
+        let kept = running.hand_over(place, command.terminal.is_some());
         let Ok(log) = kept else {
             let left_over = running.stop(self).await;
             self.remember_leftover(running.supervised);
             return Ok(finished(running.output.capture, FinishedHow::TimedOut, left_over));
         };
         let files: Files = (prepared.report, prepared.long);
-        let process =
-            LocalProcess::new(Arc::clone(&self.server), running.supervised, pid, log, command.terminal, files);
+        let process = LocalProcess::new(
+            Arc::clone(&self.server),
+            running.supervised,
+            pid,
+            log,
+            self.reading,
+            command.terminal,
+            files,
+        );
         let process = Arc::new(process);
         self.remember_process(&process);
         let mut finished = finished(running.output.capture, FinishedHow::Kept(why), 0);
@@ -262,13 +268,12 @@ impl Running {
     }
 
     /// Gives the output to the supervisor, which writes it into the log at this path from now on.
-    fn hand_over(&mut self, path: &Path, terminal: bool) -> io::Result<File> {
-        let mut log = new_log(path)?;
+    fn hand_over(&mut self, place: &Place, terminal: bool) -> io::Result<File> {
+        let mut wiring = Wiring::default();
+        let mut log = make_place(place, &mut wiring)?;
         self.output.capture.copy_to(&mut log)?;
         let ours = self.output.descriptor.get_ref();
-        let mut wiring = Wiring::default();
         wiring.add(Role::Output, ours.try_clone()?);
-        wiring.add(Role::Log, log.try_clone()?);
         if terminal {
             wiring.add(Role::Input, ours.try_clone()?);
         }

@@ -61,7 +61,9 @@ impl ShellState {
         }
         // Every word of the trap costs each command its time, so the options of a fresh shell are not written down, only
         // how long their lists are; see `Options`.
-        text.extend(b"trap -- '{ builtin printf \"%s\\0\" \"'\"${#SHELLOPTS} ${#BASHOPTS}\"'\" \"$SHELLOPTS\" \"$BASHOPTS\"; ");
+        text.extend(
+            b"trap -- '{ builtin printf \"%s\\0\" \"'\"${#SHELLOPTS} ${#BASHOPTS}\"'\" \"$SHELLOPTS\" \"$BASHOPTS\"; ",
+        );
         text.extend(b"builtin pwd -P; builtin printf \"\\0\"; builtin declare -xp; builtin alias -p; ");
         text.extend(b"builtin declare -F; builtin declare -f; } 2>/dev/null >|");
         text.extend(path.as_os_str().as_bytes());
@@ -188,7 +190,8 @@ impl Options {
 }
 
 fn changed_options(kind: OptionKind, fresh: &str, now: &str) -> BTreeMap<(OptionKind, String), bool> {
-    let names = |list: &str| -> Vec<String> { list.split(':').filter(|name| !name.is_empty()).map(str::to_owned).collect() };
+    let names =
+        |list: &str| -> Vec<String> { list.split(':').filter(|name| !name.is_empty()).map(str::to_owned).collect() };
     let (fresh, now) = (names(fresh), names(now));
     let on = now.iter().filter(|name| !fresh.contains(name)).map(|name| (name, true));
     let off = fresh.iter().filter(|name| !now.contains(name)).map(|name| (name, false));
@@ -311,7 +314,8 @@ fn ansi_c_unquoted(text: &[u8]) -> Option<(Bytes, &[u8])> {
                     b't' => value.push(b'\t'),
                     b'v' => value.push(0x0b),
                     b'0'..=b'7' => {
-                        let digits = text[at - 1..].iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+                        let digits =
+                            text[at - 1..].iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
                         let octal = std::str::from_utf8(&text[at - 1..at - 1 + digits]).ok()?;
                         value.push(u8::try_from(u16::from_str_radix(octal, 8).ok()? & 0xff).ok()?);
                         at += digits - 1;

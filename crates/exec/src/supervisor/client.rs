@@ -42,6 +42,8 @@ pub(crate) struct Known {
     /// The connection is closed.
     pub closed: bool,
     watched: Vec<Watched>,
+    /// Output that came since we follow and was not taken yet.
+    output: Vec<u8>,
     answers: Vec<Event>,
 }
 
@@ -64,6 +66,12 @@ impl Supervised {
         wiring.add(Role::Control, theirs);
         server.supervise(&wiring.borrowed())?;
         Ok(Self { socket, known: Mutex::default(), asking: tokio::sync::Mutex::default() })
+    }
+
+    /// A connection to the supervisor of a command that somebody else started. Dropping it changes nothing for the
+    /// command.
+    pub(crate) fn connected(socket: OwnedFd) -> Self {
+        Self { socket, known: Mutex::default(), asking: tokio::sync::Mutex::default() }
     }
 
     /// What is known now.
@@ -133,6 +141,21 @@ impl Supervised {
 }
 
 impl Known {
+    /// Lines wait that were watched for.
+    pub(crate) fn has_lines(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
+    /// Output waits that came since we follow.
+    pub(crate) fn has_output(&self) -> bool {
+        !self.output.is_empty()
+    }
+
+    /// Takes the output that came since we follow.
+    pub(crate) fn take_output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+
     fn learn(&mut self, event: Event) {
         match event {
             Event::Started { pid } => self.pid = Some(pid),
@@ -141,7 +164,7 @@ impl Known {
             Event::Gone { left } => self.gone = Some(left),
             Event::Watched(watched) => self.watched.push(watched),
             Event::Taken { .. } | Event::InputClosed | Event::Refused(_) => self.answers = vec![event],
-            Event::Output(_) => {}
+            Event::Output(bytes) => self.output.extend(bytes),
         }
     }
 }

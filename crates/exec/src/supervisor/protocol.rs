@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use hermes_core::{TerminalSize, Watched};
 use nix::errno::Errno;
@@ -53,6 +54,8 @@ pub(crate) enum Role {
     Input,
     /// Where the output is kept.
     Log,
+    /// Where its end is written down.
+    Record,
     /// Where others may connect.
     Listener,
 }
@@ -70,12 +73,16 @@ pub(crate) enum Order {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// End everything: SIGTERM now, SIGKILL after so many milliseconds.
-    End { grace: u32 },
+    End {
+        grace: u32,
+    },
     Input(Vec<u8>),
     CloseInput,
     Resize(TerminalSize),
     /// Take the output over: the descriptors say where it comes from and goes to.
-    Adopt { roles: Vec<Role> },
+    Adopt {
+        roles: Vec<Role>,
+    },
     /// Send output as it comes, from now on.
     Follow,
 }
@@ -83,15 +90,25 @@ pub(crate) enum Request {
 /// From a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Event {
-    Started { pid: i32 },
+    Started {
+        pid: i32,
+    },
     /// The program could not be started; it read nothing.
-    Failed { step: String, error: i32 },
+    Failed {
+        step: String,
+        error: i32,
+    },
     /// The tracked process has ended; what it printed before that is in the log.
     Ended(End),
     /// Nothing is left but so many processes that would not go. The last event.
-    Gone { left: u32 },
+    Gone {
+        left: u32,
+    },
     /// An answer to [`Request::Input`]: so much was taken, so much waits.
-    Taken { taken: u32, waiting: u32 },
+    Taken {
+        taken: u32,
+        waiting: u32,
+    },
     InputClosed,
     Refused(Refused),
     Watched(Watched),
@@ -112,6 +129,13 @@ pub(crate) enum Refused {
 pub(crate) enum End {
     Code(i32),
     Signal(i32),
+}
+
+/// The line of a record that says how a process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub ended: End,
+    pub at: SystemTime,
 }
 
 /// A connected pair that keeps packets apart.

@@ -9,10 +9,10 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::TerminalSize;
 use nix::errno::Errno;
@@ -28,7 +28,7 @@ use nix::unistd::{ForkResult, Pid, fork, pipe2};
 use super::child::{self, Ends};
 use super::fork_server::never_return;
 use super::log::Log;
-use super::protocol::{self, End, Event, Job, LONGEST_PACKET, Received, Refused, Request, Role};
+use super::protocol::{self, End, Ended, Event, Job, LONGEST_PACKET, Received, Refused, Request, Role};
 use super::watch::Watch;
 use super::{group, tree};
 
@@ -98,7 +98,10 @@ enum Ending {
     /// SIGTERM was sent; SIGKILL follows.
     Asked(Instant),
     /// SIGKILL is sent in rounds until this moment.
-    Killing { next: Instant, until: Instant },
+    Killing {
+        next: Instant,
+        until: Instant,
+    },
 }
 
 struct Supervisor {
@@ -114,6 +117,7 @@ struct Supervisor {
     had_input: bool,
     waiting: VecDeque<u8>,
     log: Option<Log>,
+    record: Option<File>,
     watch: Option<Watch>,
     ending: Ending,
     ended: bool,
@@ -139,11 +143,7 @@ impl Supervisor {
             Err(error) => return Err((control, "make a pipe", error)),
         };
         let group = job.group.take();
-        let ends = Ends {
-            output,
-            input: descriptors.take(Role::ChildInput),
-            trouble: childs_trouble,
-        };
+        let ends = Ends { output, input: descriptors.take(Role::ChildInput), trouble: childs_trouble };
         let (terminal, watch) = (job.terminal, std::mem::take(&mut job.watch));
         let place = group.as_deref().and_then(group::make);
         let born_there = place.as_ref().and_then(|place| group::fork_into(place).ok());
@@ -167,6 +167,7 @@ impl Supervisor {
             input,
             waiting: VecDeque::new(),
             log: descriptors.take(Role::Log).map(|file| Log::new(file.into())),
+            record: descriptors.take(Role::Record).map(File::from),
             watch: Watch::new(watch),
             ending: Ending::Not,
             ended: false,
@@ -290,7 +291,20 @@ impl Supervisor {
             self.drain_and_close();
             self.input = None;
         }
+        self.write_down(end);
         self.tell(&Event::Ended(end));
+    }
+
+    /// Adds the end to the record; whoever looks after us learns it there.
+    fn write_down(&mut self, end: End) {
+        if let Some(record) = &mut self.record {
+            let ended = Ended { ended: end, at: SystemTime::now() };
+            // A disk that is full takes this line; the record then says "lost", which is true for whoever reads it.
+            let _ = serde_json::to_vec(&ended).map(|mut line| {
+                line.push(b'\n');
+                record.write_all(&line)
+            });
+        }
     }
 
     /// Everybody who could write has ended: what is there is all there will be.
@@ -436,6 +450,7 @@ impl Supervisor {
         self.had_input |= self.input.is_some();
         self.listener = descriptors.take(Role::Listener);
         self.log = descriptors.take(Role::Log).map(|file| Log::new(file.into()));
+        self.record = descriptors.take(Role::Record).map(File::from);
         for descriptor in [&self.output, &self.input].into_iter().flatten() {
             let _ = fcntl(descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
         }

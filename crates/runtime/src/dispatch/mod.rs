@@ -191,6 +191,11 @@ impl Dispatcher {
         self
     }
 
+    /// A text that does not come from a call, without its secrets.
+    pub fn redacted(&self, text: &str) -> String {
+        self.hooks.redactor.as_ref().map_or_else(|| text.to_owned(), |redactor| redactor.redact(text).into_owned())
+    }
+
     /// The tools this dispatcher knows.
     pub fn registry(&self) -> &Registry {
         &self.registry

@@ -39,6 +39,7 @@ pub(super) async fn call(
     let Single { name, arguments, args, as_json } = single;
     let mut task = session::task(world, config, args.cwd.as_deref())?;
     task.approval = session::task_approvals(world, config, &judged.secrets);
+    task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
     let mode = session::approve(config, args.approve);
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
@@ -107,6 +108,7 @@ pub(super) async fn exec(
         if !tasks.contains_key(&request.task) {
             let mut task = session::task(world, config, args.cwd.as_deref())?;
             task.approval = session::task_approvals(world, config, &judged.secrets);
+            task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
             tasks.insert(request.task.clone(), task);
         }
         let task = &tasks[&request.task];

@@ -12,6 +12,7 @@ pub(super) struct Looked {
     pub(super) touches: Touches,
     root: PathBuf,
     cwd: PathBuf,
+    carried: String,
     own_folders: Vec<PathBuf>,
 }
 
@@ -22,6 +23,7 @@ impl Looked {
             touches: stated.clone(),
             root: task.root().to_owned(),
             cwd: task.environment.cwd(),
+            carried: carried(task, stated),
             own_folders: Vec::new(),
         }
     }
@@ -38,6 +40,7 @@ impl Looked {
             touches,
             root: real(environment, task.root()).await?,
             cwd: real(environment, &environment.cwd()).await?,
+            carried: carried(task, stated),
             own_folders: vec![real(environment, environment.scratch()).await?],
         })
     }
@@ -56,10 +59,16 @@ impl Looked {
             touches: &self.touches,
             root: &self.root,
             cwd: &self.cwd,
+            carried: &self.carried,
             shares_our_files: call.scope.task.environment.shares_our_files(),
             own_folders: &self.own_folders,
         }
     }
+}
+
+/// Of no interest to a call that runs no command.
+fn carried(task: &Task, stated: &Touches) -> String {
+    stated.command.as_ref().map(|_| task.environment.carried()).unwrap_or_default()
 }
 
 async fn real(environment: &dyn Environment, path: &Path) -> Result<PathBuf, String> {

@@ -1,0 +1,257 @@
+//! The processes in the background of one conversation: their names, their limits, and what is to be told of them.
+//!
+//! The table asks nobody for news all the time. What a process did waits with its supervisor; the table looks when
+//! somebody looks at the table.
+
+mod attached;
+mod reap;
+mod record;
+
+use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use futures::future::{BoxFuture, FutureExt as _, join_all, select_all};
+use hermes_core::{
+    CancellationToken, Clock, Place, Process, ProcessEntry, ProcessFacts, ProcessNews, ProcessState, Processes,
+    Redactor, Reserved, Watched,
+};
+
+pub use attached::Attached;
+pub use reap::{Reaped, reap};
+pub use record::Record;
+
+use record::Begun;
+
+/// How many processes are kept in mind, ended ones included (spec exec §8.1).
+const MOST_KEPT: usize = 64;
+/// How many may run at once.
+const MOST_RUNNING: usize = 32;
+/// How long an ended process is kept in mind, from its end.
+const KEPT_AFTER_END: Duration = Duration::from_secs(1_800);
+/// So many lines are told within [`LINES_SPAN`]; a conversation is not to be flooded.
+const MOST_LINES: usize = 15;
+const LINES_SPAN: Duration = Duration::from_secs(10);
+
+/// How a table is set up.
+#[derive(Clone)]
+pub struct TableSetup {
+    /// Where logs and records are kept; made for its owner only when it is needed.
+    pub folder: PathBuf,
+    /// The conversation; others do not see its processes.
+    pub owner: String,
+    /// What a process may take to end by itself when it is killed (`terminal.daemon_term_grace_seconds`).
+    pub grace: Duration,
+    /// Somebody listens for news after the call that starts a process.
+    pub tells: bool,
+    /// Masks secrets in what is written down.
+    pub redactor: Option<Arc<dyn Redactor>>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for TableSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableSetup").field("folder", &self.folder).field("owner", &self.owner).finish_non_exhaustive()
+    }
+}
+
+/// See [`hermes_core::Processes`].
+#[derive(Debug)]
+pub struct ProcessTable {
+    setup: TableSetup,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    entries: BTreeMap<(SystemTime, String), Entry>,
+    /// When lines were told.
+    told: Vec<SystemTime>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    shown: ProcessEntry,
+    /// Lines that were watched for and have not been told.
+    lines: Vec<Watched>,
+    /// Its end has been seen or told.
+    end_seen: bool,
+    /// Its end is to be told although nobody asked for that, because its lines came too often.
+    tell_end: bool,
+}
+
+impl ProcessTable {
+    /// An empty table.
+    pub fn new(setup: TableSetup) -> Self {
+        Self { setup, known: Mutex::default() }
+    }
+
+    /// Ends every process. Called once, when the conversation ends.
+    pub async fn close(&self) {
+        let entries: Vec<ProcessEntry> = self.look().entries.values().map(|entry| entry.shown.clone()).collect();
+        join_all(entries.iter().map(|entry| entry.process.kill(self.setup.grace))).await;
+    }
+
+    /// What is known, after a look at every process.
+    fn look(&self) -> MutexGuard<'_, Known> {
+        let now = self.setup.clock.now();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for entry in known.entries.values_mut() {
+            let lines = entry.shown.process.watched();
+            entry.shown.watch_hits += lines.iter().map(|line| line.suppressed + 1).sum::<u64>();
+            entry.tell_end |= lines.iter().any(|line| line.last);
+            entry.lines.extend(lines);
+            if entry.shown.ended.is_none() && entry.shown.process.state() != ProcessState::Running {
+                entry.shown.ended = Some(now);
+            }
+        }
+        known.forget(now);
+        known
+    }
+}
+
+impl Known {
+    /// Forgets what ended long ago, and the oldest ends when there are too many.
+    fn forget(&mut self, now: SystemTime) {
+        let too_many = self.entries.len().saturating_sub(MOST_KEPT);
+        let mut ended: Vec<_> =
+            self.entries.iter().filter_map(|(key, entry)| Some((entry.shown.ended?, key.clone()))).collect();
+        ended.sort();
+        for (at, (ended, key)) in ended.into_iter().enumerate() {
+            let is_old = now.duration_since(ended).is_ok_and(|since| since > KEPT_AFTER_END);
+            if at < too_many || is_old {
+                self.entries.remove(&key);
+            }
+        }
+    }
+
+    fn find(&mut self, id: &str) -> Option<&mut Entry> {
+        self.entries.values_mut().find(|entry| entry.shown.id == id)
+    }
+}
+
+#[async_trait]
+impl Processes for ProcessTable {
+    fn reserve(&self, facts: ProcessFacts) -> Result<Reserved, String> {
+        let known = self.look();
+        let running = known.entries.values().filter(|entry| entry.shown.ended.is_none()).count();
+        if running >= MOST_RUNNING {
+            return Err(format!("{running} processes run in the background already; end one first (action kill)"));
+        }
+        drop(known);
+        let folder = &self.setup.folder;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        let id = format!("proc_{:012x}", random() & 0xffff_ffff_ffff);
+        let masked = |text: &str| match &self.setup.redactor {
+            Some(redactor) => redactor.redact(text).into_owned(),
+            None => text.to_owned(),
+        };
+        let begun = Begun {
+            id: id.clone(),
+            owner: self.setup.owner.clone(),
+            owner_pid: std::process::id(),
+            started: self.setup.clock.now(),
+            facts: ProcessFacts { command: masked(&facts.command), ..facts.clone() },
+        };
+        let line = serde_json::to_string(&begun).map_err(|error| error.to_string())?;
+        let log = folder.join(format!("{id}.log"));
+        Ok(Reserved { id, facts, place: Place { log, facts: line } })
+    }
+
+    fn register(&self, reserved: Reserved, process: Arc<dyn Process>) {
+        let started = self.setup.clock.now();
+        let shown = ProcessEntry {
+            id: reserved.id.clone(),
+            facts: reserved.facts,
+            started,
+            ended: None,
+            killed: false,
+            watch_hits: 0,
+            process,
+        };
+        let entry = Entry { shown, lines: Vec::new(), end_seen: false, tell_end: false };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entries.insert((started, reserved.id), entry);
+    }
+
+    fn list(&self) -> Vec<ProcessEntry> {
+        self.look().entries.values().map(|entry| entry.shown.clone()).collect()
+    }
+
+    fn find(&self, id: &str) -> Option<ProcessEntry> {
+        self.look().find(id).map(|entry| entry.shown.clone())
+    }
+
+    fn seen(&self, id: &str) {
+        if let Some(entry) = self.look().find(id) {
+            entry.end_seen = true;
+        }
+    }
+
+    async fn kill(&self, id: &str) -> Option<usize> {
+        let process = {
+            let mut known = self.look();
+            let entry = known.find(id)?;
+            entry.end_seen = true;
+            entry.shown.killed |= entry.shown.ended.is_none();
+            Arc::clone(&entry.shown.process)
+        };
+        Some(process.kill(self.setup.grace).await)
+    }
+
+    fn news(&self) -> Vec<ProcessNews> {
+        let now = self.setup.clock.now();
+        let mut known = self.look();
+        let Known { entries, told } = &mut *known;
+        told.retain(|told| now.duration_since(*told).is_ok_and(|since| since < LINES_SPAN));
+        let mut news = Vec::new();
+        for entry in entries.values_mut() {
+            let room = MOST_LINES.saturating_sub(told.len()).min(entry.lines.len());
+            told.extend(std::iter::repeat_n(now, room));
+            news.extend(entry.lines.drain(..room).map(|line| ProcessNews::Line(entry.shown.clone(), line)));
+            let wanted = entry.shown.facts.notify_on_complete || entry.tell_end;
+            if entry.shown.ended.is_some() && wanted && !entry.end_seen {
+                entry.end_seen = true;
+                news.push(ProcessNews::Ended(entry.shown.clone()));
+            }
+        }
+        news
+    }
+
+    fn will_be_told(&self) -> bool {
+        self.setup.tells
+    }
+
+    async fn until_news(&self, cancel: &CancellationToken) {
+        let interesting: Vec<ProcessEntry> = {
+            let known = self.look();
+            let is_open = |entry: &&Entry| {
+                !entry.end_seen
+                    && (entry.shown.facts.notify_on_complete
+                        || !entry.shown.facts.watch_patterns.is_empty()
+                        || entry.tell_end)
+            };
+            known.entries.values().filter(is_open).map(|entry| entry.shown.clone()).collect()
+        };
+        let waits: Vec<BoxFuture<'_, ()>> = interesting.iter().map(|entry| entry.process.stirred().boxed()).collect();
+        if waits.is_empty() {
+            return cancel.cancelled().await;
+        }
+        tokio::select! {
+            _ = select_all(waits) => {}
+            () = cancel.cancelled() => {}
+        }
+    }
+}
+
+fn random() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+    // Seeded by the operating system.
+    RandomState::new().build_hasher().finish()
+}
