@@ -1,7 +1,8 @@
 //! bubblewrap (`bwrap`): our layers as its options.
 //!
 //! It is for machines where an ordinary program may not make namespaces but `bwrap` may (a profile of `AppArmor`, a
-//! setuid copy). It ends like the command, but says a signal as `128 + number`, and what the command left running ends with it.
+//! setuid copy). It ends like the command, but says a signal as `128 + number`, and what the command left running ends with it. A signal for the
+//! group ends `bwrap` and with it the command, whatever the command would have done.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -45,7 +46,15 @@ fn pass_filter(confinement: &Confinement) -> io::Result<()> {
 pub(super) fn arguments(confinement: &Confinement) -> io::Result<Vec<OsString>> {
     let plan = Plan::of(confinement)?;
     let mut options = Options(Vec::new());
-    options.add(["--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"]);
+    options.add([
+        "--die-with-parent",
+        "--unshare-user",
+        "--unshare-uts",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--cap-drop",
+        "ALL",
+    ]);
     match confinement.network {
         Network::Open => {}
         Network::Off => options.add(["--unshare-net"]),
@@ -56,7 +65,18 @@ pub(super) fn arguments(confinement: &Confinement) -> io::Result<Vec<OsString>> 
     if plan.from_everything {
         options.add(["--ro-bind", "/", "/"]);
     }
-    options.add(["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--tmpfs", "/dev/shm"]);
+    options.add([
+        "--proc",
+        "/proc",
+        "--remount-ro",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--remount-ro",
+        "/dev",
+        "--tmpfs",
+        "/dev/shm",
+    ]);
     for (at, layer) in plan.layers() {
         options.add_layer(at, layer)?;
     }
@@ -87,7 +107,7 @@ impl Options {
             Layer::Writable(source) => self.add([OsStr::new("--bind"), source.as_os_str(), at]),
             Layer::Scratch { shared: true } => self.add(tmpfs("1777")),
             Layer::Scratch { shared: false } => self.add(tmpfs("0755")),
-            Layer::HiddenFolder { passage: true } => self.add(tmpfs("0711")),
+            Layer::HiddenFolder { passage: true } => self.add(tmpfs("0111")),
             Layer::HiddenFolder { passage: false } => self.add(tmpfs("0000")),
             // Mounts of bwrap's have no devices, so this one cannot be opened.
             Layer::HiddenFile => self.add([OsStr::new("--ro-bind"), "/dev/null".as_ref(), at]),

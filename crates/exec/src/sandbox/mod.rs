@@ -45,7 +45,7 @@ pub use preflight::{Preflight, preflight};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mechanism {
-    /// User, mount, PID, IPC and network namespaces of our own, with Landlock and a system call filter on top.
+    /// User, mount, PID, IPC, host name and network namespaces of our own, with Landlock and a system call filter on top.
     Namespaces,
     /// The program `bwrap`, with our system call filter. For machines where only it may make namespaces.
     Bubblewrap,

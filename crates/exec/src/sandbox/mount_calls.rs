@@ -21,7 +21,8 @@ pub(super) const NO_PROGRAMS: u64 = libc::MOUNT_ATTR_NOEXEC;
 
 /// A handle of what is at `path`, which must not lead through a link.
 pub(super) fn open_plain(path: &Path) -> io::Result<OwnedFd> {
-    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW);
+    // Without O_NOFOLLOW, which would give a handle of a link at the end instead of an error.
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC);
     Ok(openat2(AT_FDCWD, path, how.resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS))?)
 }
 

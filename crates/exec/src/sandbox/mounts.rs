@@ -120,7 +120,7 @@ fn take(at: &Path, layer: &Layer) -> io::Result<Option<Tree>> {
         Layer::Writable(source) => Tree::of(source, NO_SUID | NO_DEVICES)?,
         Layer::Overlay { upper, work } => Tree::overlay(at, upper, work)?,
         Layer::Scratch { shared } => Tree::scratch(if *shared { 0o1777 } else { 0o755 })?,
-        Layer::HiddenFolder { passage } => Tree::scratch(if *passage { 0o711 } else { 0 })?,
+        Layer::HiddenFolder { passage } => Tree::scratch(if *passage { 0o111 } else { 0 })?,
         // A device on a mount without devices cannot be opened, not even by root.
         Layer::HiddenFile => Tree::of("/dev/null".as_ref(), READ_ONLY | NO_SUID | NO_DEVICES)?,
         Layer::Link(_) => return Ok(None),

@@ -98,7 +98,7 @@ fn start_command(
 fn new_namespaces(wanted: Network) -> io::Result<()> {
     let (user, group) = (geteuid(), getegid());
     let mut kinds = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
-    kinds |= CloneFlags::CLONE_NEWIPC;
+    kinds |= CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
     if wanted != Network::Open {
         kinds |= CloneFlags::CLONE_NEWNET;
     }
