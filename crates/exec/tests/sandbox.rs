@@ -5,7 +5,7 @@
 mod confined;
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use confined::{NOBODY, OnTerminal, Place, collect, own_namespaces, places, processes_with, unique_sleep, until, wait};
 use hermes_exec::sandbox::{Backing, Confinement, Level, Limits, Mechanism, WritableRoot, preflight};
@@ -177,6 +177,20 @@ fn exit_codes_and_signals_are_mirrored() {
         }
         let real_time = place.run("kill -40 $$");
         assert!(real_time.signal() == Some(40) || real_time.code() == Some(168), "{}: {real_time:?}", place.name());
+    }
+}
+
+#[test]
+#[expect(unsafe_code, reason = "changing what a signal does is unsafe where it runs code")]
+fn a_caller_that_ignores_the_end_of_children_still_ends_like_the_command() {
+    for place in own_namespaces() {
+        let ignore = || {
+            // SAFETY: ignoring a signal runs no code.
+            unsafe { nix::sys::signal::signal(Signal::SIGCHLD, nix::sys::signal::SigHandler::SigIgn) }?;
+            Ok(())
+        };
+        let got = collect(&mut place.command_after(&place.confinement(), "exit 6", ignore));
+        assert_eq!(got.code(), Some(6), "{}", place.name());
     }
 }
 
@@ -465,6 +479,8 @@ fn changes_of_an_overlay_land_apart_and_the_folder_stays_as_it_was() {
         assert!(!place.path("work/d").exists());
         assert_eq!(fs::read_to_string(place.path("scratch/upper/kept")).unwrap(), "new\n");
         assert_eq!(fs::read_to_string(place.path("scratch/upper/d/f")).unwrap(), "x\n");
+        // The kernel leaves a folder there that only root could remove as it is.
+        fs::set_permissions(place.path("scratch/work/work"), fs::Permissions::from_mode(0o700)).unwrap();
     }
 }
 

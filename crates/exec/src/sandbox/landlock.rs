@@ -79,7 +79,9 @@ pub(super) fn enter_alone(confinement: &Confinement) -> io::Result<()> {
     privileges::drop_all()?;
     let status = enforce(&readable, &writable, confinement.network != Network::Open);
     match status.map_err(step("add the Landlock rules"))?.ruleset {
-        RulesetStatus::NotEnforced => return Err(failed("confine files", "this kernel has no Landlock")),
+        RulesetStatus::NotEnforced => {
+            return Err(failed("confine files", "the Landlock of this kernel cannot (before Linux 5.19)"));
+        }
         RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => {}
     }
     system_calls::filter(confinement)

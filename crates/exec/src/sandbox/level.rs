@@ -40,14 +40,18 @@ fn files(confinement: &Confinement) -> String {
         View::Everything => "everything but hidden paths can be read",
         View::System { .. } => "only programs, libraries, /etc without secrets and listed paths can be read",
     };
-    let temporary = match confinement.mechanism {
+    let besides = match confinement.mechanism {
         Mechanism::Namespaces | Mechanism::Bubblewrap if confinement.private_tmp => "; /tmp is the command's own",
         Mechanism::Landlock if confinement.private_tmp => {
-            "; /tmp cannot be used, and folders above hidden paths cannot be listed"
+            "; modes and times of other files can be changed too; /tmp is out of reach, and folders above hidden paths \
+             cannot be listed"
+        }
+        Mechanism::Landlock => {
+            "; modes and times of other files can be changed too, and folders above hidden paths cannot be listed"
         }
         _ => "",
     };
-    format!("{seen}; {} can be changed{temporary}", count(confinement.writable.len(), "listed path"))
+    format!("{seen}; {} can be changed{besides}", count(confinement.writable.len(), "listed path"))
 }
 
 fn count(number: usize, what: &str) -> String {

@@ -109,7 +109,8 @@ pub enum Backing {
     Overlay {
         /// Gets what was changed, in the format of overlayfs with `userxattr`. Not below the folder itself.
         upper: PathBuf,
-        /// An empty folder on the file system of `upper` for the kernel's own use.
+        /// An empty folder on the mount of `upper` for the kernel's own use. It leaves a folder without any permission
+        /// there, which has to be given some before it can be removed.
         work: PathBuf,
     },
     /// Into another folder, which the command sees in this place.
@@ -189,7 +190,8 @@ impl Confinement {
     /// Descriptors without close-on-exec are inherited.
     ///
     /// `listener_to` is a UNIX stream socket; with [`Network::Proxied`] it gets one message, a single byte with the
-    /// descriptor of a listening TCP socket, for [`proxy::receive_listener`].
+    /// descriptor of a listening TCP socket, for [`proxy::receive_listener`]. Whoever receives must close its own copy of
+    /// this end, or it waits for ever when confining fails.
     ///
     /// Errors name the step that failed, as `sandbox: cannot …: …`. Nothing of the command has run then, and the
     /// process may be confined in part: it has to end.

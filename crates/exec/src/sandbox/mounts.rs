@@ -282,7 +282,46 @@ impl Devices {
 
 #[cfg(test)]
 mod tests {
+    use nix::libc;
+
     use super::*;
+
+    /// What kernels before Linux 5.12 need, on this one: in namespaces of its own, a child makes everything read-only.
+    #[test]
+    #[expect(unsafe_code, reason = "namespaces are made between fork and exec")]
+    fn without_the_one_step_the_mounts_are_restricted_one_by_one() {
+        use std::os::unix::process::CommandExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "old").unwrap();
+        let mut command = std::process::Command::new("true");
+        let target = file.clone();
+        // SAFETY: the child has one thread, and the C library lets it allocate.
+        unsafe {
+            command.pre_exec(move || {
+                super::super::namespaces::new_namespaces(super::super::Network::Open)?;
+                fs::write(&target, "new")?;
+                mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
+                restrict_by_walk("/".as_ref(), READ_ONLY | NO_SUID | NO_DEVICES)?;
+                let lines = fs::read_to_string("/proc/self/mountinfo")?;
+                let places = mount_points(&lines);
+                let is_open = |(at, flags): &(PathBuf, MsFlags)| {
+                    // Of several mounts on one place only the last can be reached.
+                    let last = places.iter().rfind(|(other, _)| other == at);
+                    !at.starts_with("/proc") && !last.unwrap_or(&(at.clone(), *flags)).1.contains(MsFlags::MS_RDONLY)
+                };
+                if places.iter().any(is_open) {
+                    return Err(Errno::EISDIR.into());
+                }
+                match fs::write(&target, "escaped").unwrap_err().raw_os_error() {
+                    Some(libc::EROFS) => Ok(()),
+                    _ => Err(Errno::EEXIST.into()),
+                }
+            });
+        }
+        assert!(command.status().unwrap().success());
+        assert_eq!(fs::read_to_string(file).unwrap(), "new");
+    }
 
     #[test]
     fn the_table_of_mounts_is_read_with_strange_names_and_all_flags() {

@@ -95,7 +95,7 @@ fn start_command(
 }
 
 /// Moves this process into namespaces of its own, in which its user and group keep their numbers.
-fn new_namespaces(wanted: Network) -> io::Result<()> {
+pub(super) fn new_namespaces(wanted: Network) -> io::Result<()> {
     let (user, group) = (geteuid(), getegid());
     let mut kinds = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
     kinds |= CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
@@ -123,7 +123,11 @@ fn fork_process() -> io::Result<ForkResult> {
 }
 
 /// Holds back what a terminal or a shell sends to the whole group: it is for the command. Gives the mask as it was.
+#[expect(unsafe_code, reason = "changing what a signal does is unsafe where it runs code")]
 fn hold_signals() -> io::Result<SigSet> {
+    // Where it is ignored, the kernel reaps children itself and nobody learns how they ended.
+    // SAFETY: the default action runs no code of ours.
+    unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }?;
     let group = [
         Signal::SIGHUP,
         Signal::SIGINT,

@@ -91,6 +91,9 @@ const NAMESPACE_FLAGS: [libc::c_int; 7] = [
 /// Only `unshare` knows this one; for `clone` its bit is part of a signal's number.
 const NEW_TIME_NAMESPACE: libc::c_int = 0x80;
 
+/// Both put text into a terminal as if somebody had typed it there (`TIOCSTI`, `TIOCLINUX`).
+const TYPING: [u64; 2] = [0x5412, 0x541c];
+
 /// Puts the filter of `confinement` on this process, for good. No new privileges must be possible already.
 pub(super) fn filter(confinement: &Confinement) -> io::Result<()> {
     let program = program(confinement).map_err(step("make the system call filter"))?;
@@ -142,9 +145,8 @@ fn rules(confinement: &Confinement) -> Result<Rules, seccompiler::BackendError> 
     rules.insert(libc::SYS_clone, NAMESPACE_FLAGS.into_iter().map(has_flag).collect::<Result<_, _>>()?);
     let unshare = NAMESPACE_FLAGS.into_iter().chain([NEW_TIME_NAMESPACE]);
     rules.insert(libc::SYS_unshare, unshare.map(has_flag).collect::<Result<_, _>>()?);
-    // Both put text into a terminal as if somebody had typed it there. The kernel looks at 32 bits, and so do we.
-    let ioctl = [libc::TIOCSTI, libc::TIOCLINUX];
-    let ioctl = ioctl.into_iter().map(|request| when(vec![argument(1, request & 0xffff_ffff, Is::Eq)?]));
+    // The kernel looks at 32 bits of the request, and so do we.
+    let ioctl = TYPING.into_iter().map(|request| when(vec![argument(1, request, Is::Eq)?]));
     rules.insert(libc::SYS_ioctl, ioctl.collect::<Result<_, _>>()?);
     let families: &[libc::c_int] = match (confinement.mechanism, confinement.network) {
         // Without a network of its own, and with all sockets of the machine in sight, no socket is harmless.
