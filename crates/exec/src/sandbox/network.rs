@@ -19,16 +19,17 @@ const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// Switches on the loopback device of this network namespace.
 #[expect(unsafe_code, reason = "ioctl(2) with a structure that nix does not know")]
 pub(super) fn loopback_up() -> io::Result<()> {
+    /// `SIOCSIFFLAGS`, in the type that this C library wants.
+    const SET_FLAGS: libc::Ioctl = 0x8914;
     let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     // SAFETY: zero bytes are a valid value of this structure of numbers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = from.cast_signed() as libc::c_char;
-    }
+    // SAFETY: the name, two letters and a zero, fits into the field's sixteen.
+    unsafe { std::ptr::copy_nonoverlapping(c"lo".as_ptr(), request.ifr_name.as_mut_ptr(), 3) };
     let flags = libc::IFF_UP | libc::IFF_RUNNING;
     request.ifr_ifru.ifru_flags = flags.try_into().map_err(io::Error::other)?;
     // SAFETY: the descriptor is open and the structure is the one of this request (netdevice(7)).
-    Errno::result(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) })?;
+    Errno::result(unsafe { libc::ioctl(socket.as_raw_fd(), SET_FLAGS, &raw const request) })?;
     Ok(())
 }
 

@@ -46,6 +46,10 @@ const DENIED: &[libc::c_long] = &[
     // the machine
     libc::SYS_reboot,
     libc::SYS_kexec_load,
+    // The bindings for this C library do not know the number.
+    #[cfg(all(target_arch = "aarch64", target_env = "musl"))]
+    294,
+    #[cfg(not(all(target_arch = "aarch64", target_env = "musl")))]
     libc::SYS_kexec_file_load,
     libc::SYS_init_module,
     libc::SYS_finit_module,
