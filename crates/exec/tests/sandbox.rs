@@ -426,8 +426,8 @@ fn forbidden_calls() -> String {
         expect("clone", libc::syscall(libc::SYS_clone, flags, zero, zero, zero, zero), libc::EPERM);
         expect("unshare", libc::syscall(libc::SYS_unshare, libc::CLONE_NEWUSER), libc::EPERM);
         expect("unshare of time", libc::syscall(libc::SYS_unshare, 0x80), libc::EPERM);
-        // The upper half of the request is ignored by the kernel.
-        for request in [libc::TIOCSTI, libc::TIOCSTI | 1 << 40, libc::TIOCLINUX] {
+        // TIOCSTI, the same with an upper half that the kernel ignores, and TIOCLINUX.
+        for request in [0x5412_u64, 0x5412 | 1 << 40, 0x541c] {
             expect("ioctl", libc::syscall(libc::SYS_ioctl, zero, request, c"x".as_ptr()), libc::EPERM);
         }
         for family in [libc::AF_PACKET, libc::AF_VSOCK, libc::AF_ALG, libc::AF_BLUETOOTH] {
