@@ -114,6 +114,28 @@ fn lists_overlap_and_the_deepest_entry_decides() {
 }
 
 #[test]
+fn what_is_protected_inside_of_the_workspace_cannot_be_moved_out_of_the_way() {
+    for place in places().into_iter().filter(|place| place.mechanism != Mechanism::Landlock) {
+        fs::create_dir_all(place.path("work/.git/deep/hooks")).unwrap();
+        fs::create_dir_all(place.path("work/app")).unwrap();
+        fs::write(place.path("work/app/.env"), "the secret\n").unwrap();
+        for name in ["work/.git", "work/.git/deep", "work/.git/deep/hooks", "work/app", "work/app/.env"] {
+            std::os::unix::fs::chown(place.path(name), place.nobody.then_some(NOBODY), None).unwrap();
+        }
+        let mut confinement = place.confinement();
+        confinement.readable = vec![place.path("work/.git/deep/hooks")];
+        confinement.hidden.push(place.path("work/app/.env"));
+        let script = "mv .git a && echo ESCAPED; mv .git/deep .git/b && echo ESCAPED; mv app c && echo ESCAPED; \
+                      mv .git/deep/hooks .git/d && echo ESCAPED; rm -rf app .git; echo x >.git/config; echo y >app/new; \
+                      mv app/new app/other; cat app/other";
+        let got = place.run_in(&confinement, script);
+        assert!(got.output.ends_with("y\n") && !got.output.contains("ESCAPED"), "{}: {got:?}", place.name());
+        assert!(place.path("work/.git/deep/hooks").is_dir() && place.path("work/.git/config").is_file());
+        assert_eq!(fs::read_to_string(place.path("work/app/.env")).unwrap(), "the secret\n");
+    }
+}
+
+#[test]
 fn a_link_that_an_earlier_command_put_in_the_place_of_a_root_leads_nowhere() {
     for place in own_namespaces() {
         symlink(place.path("outside"), place.path("work/sub")).unwrap();
@@ -503,6 +525,33 @@ fn limits_hold_for_the_command() {
         let got = place.run_in(&confinement, "ulimit -v; ulimit -f; head -c 2M /dev/zero >big; stat -c %s big");
         assert_eq!(got.output.lines().next(), Some("1048576"), "{}: {got:?}", place.name());
         assert!(fs::metadata(place.path("work/big")).unwrap().len() <= 1 << 20, "{}: {got:?}", place.name());
+    }
+}
+
+#[test]
+fn a_flood_of_processes_ends_at_its_limit() {
+    for place in own_namespaces().into_iter().filter(|place| place.nobody) {
+        let mut confinement = place.confinement();
+        confinement.limits = Limits { processes: Some(20), ..Limits::STRICT };
+        let started = place.inside(&confinement, || {
+            let start = |_| std::thread::Builder::new().spawn(std::thread::park).is_ok();
+            (0..40).filter(|number| start(*number)).count().to_string()
+        });
+        let started: usize = started.parse().unwrap();
+        assert!((10..20).contains(&started), "{started}");
+    }
+}
+
+#[test]
+fn inside_of_a_sandbox_landlock_alone_still_works() {
+    for place in own_namespaces() {
+        let mut confinement = place.confinement();
+        confinement.private_tmp = true;
+        let found = place.inside(&confinement, || format!("{:?}\n{}", preflight().best(), preflight()));
+        assert!(
+            found.starts_with("Landlock\nnamespaces: sandbox: cannot make namespaces: Operation not permitted"),
+            "{found}"
+        );
     }
 }
 

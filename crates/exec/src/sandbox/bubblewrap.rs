@@ -104,7 +104,7 @@ impl Options {
         let tmpfs = |mode: &'static str| [OsStr::new("--perms"), mode.as_ref(), "--tmpfs".as_ref(), at];
         match layer {
             Layer::ReadOnly(source) => self.add([OsStr::new("--ro-bind"), source.as_os_str(), at]),
-            Layer::Writable(source) => self.add([OsStr::new("--bind"), source.as_os_str(), at]),
+            Layer::Writable(source) | Layer::Pinned(source) => self.add([OsStr::new("--bind"), source.as_os_str(), at]),
             Layer::Scratch { shared: true } => self.add(tmpfs("1777")),
             Layer::Scratch { shared: false } => self.add(tmpfs("0755")),
             Layer::HiddenFolder { passage: true } => self.add(tmpfs("0111")),

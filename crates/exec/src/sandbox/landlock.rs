@@ -37,9 +37,9 @@ pub(super) fn version() -> Option<u32> {
 }
 
 /// The second wall, below a root of our own. A kernel without Landlock leaves it out.
-pub(super) fn enter_below(plan: &Plan) -> io::Result<()> {
+pub(super) fn enter_below(plan: &Plan, network: Network) -> io::Result<()> {
     let writable: Vec<&Path> = plan.writable().chain(["/dev/shm", "/dev/pts"].map(Path::new)).collect();
-    enforce(&[Path::new("/")], &writable, false).map(drop).map_err(step("add the Landlock rules"))
+    enforce(&[Path::new("/")], &writable, network, false).map(drop).map_err(step("add the Landlock rules"))
 }
 
 /// Confines this process by Landlock and a system call filter alone.
@@ -77,7 +77,8 @@ pub(super) fn enter_alone(confinement: &Confinement) -> io::Result<()> {
     let readable: Vec<&Path> = readable.iter().map(PathBuf::as_path).collect();
     privileges::limit(&confinement.limits)?;
     privileges::drop_all()?;
-    let status = enforce(&readable, &writable, confinement.network != Network::Open);
+    let network = confinement.network;
+    let status = enforce(&readable, &writable, network, network != Network::Open);
     match status.map_err(step("add the Landlock rules"))?.ruleset {
         RulesetStatus::NotEnforced => {
             return Err(failed("confine files", "the Landlock of this kernel cannot (before Linux 5.19)"));
@@ -87,17 +88,24 @@ pub(super) fn enter_alone(confinement: &Confinement) -> io::Result<()> {
     system_calls::filter(confinement)
 }
 
-fn enforce(readable: &[&Path], writable: &[&Path], without_network: bool) -> io::Result<RestrictionStatus> {
+fn enforce(
+    readable: &[&Path],
+    writable: &[&Path],
+    network: Network,
+    without_tcp: bool,
+) -> io::Result<RestrictionStatus> {
+    // Version 9 adds the right to connect to sockets with a path. Where the network is open, those in sight are too.
+    let known = if network == Network::Open { ABI::V8 } else { KNOWN };
     let rules = || -> Result<RestrictionStatus, RulesetError> {
-        let mut rules = Ruleset::default().handle_access(AccessFs::from_all(KNOWN))?.scope(Scope::from_all(KNOWN))?;
-        if without_network {
+        let mut rules = Ruleset::default().handle_access(AccessFs::from_all(known))?.scope(Scope::from_all(KNOWN))?;
+        if without_tcp {
             rules = rules.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
         }
         let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
         rules
             .create()?
-            .add_rules(path_beneath_rules(readable, AccessFs::from_read(KNOWN)))?
-            .add_rules(path_beneath_rules(writable, AccessFs::from_all(KNOWN)))?
+            .add_rules(path_beneath_rules(readable, AccessFs::from_read(known)))?
+            .add_rules(path_beneath_rules(writable, AccessFs::from_all(known)))?
             .add_rules(path_beneath_rules(DEVICES, device))?
             .add_rules(path_beneath_rules(own_terminal(), device))?
             .restrict_self()

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::{Confinement, Mechanism, Network, Preflight, View};
 
 /// What a confinement keeps a command from, in one sentence each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Level {
     /// Which files are seen and changed.
     pub files: String,

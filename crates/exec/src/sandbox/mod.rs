@@ -13,8 +13,8 @@
 //! put in their places. No path of the old root is needed afterwards, and a link that an earlier command left in the
 //! workspace leads nowhere.
 //!
-//! Start reading at [`Confinement`]; [`plan`] turns it into layers of a file tree, [`namespaces`] runs the processes of
-//! the strongest mechanism, [`mounts`] builds its root.
+//! Start reading at [`Confinement`]; `plan` turns it into layers of a file tree, `namespaces` runs the processes of the
+//! strongest mechanism, `mounts` builds its root.
 
 mod bubblewrap;
 mod landlock;
@@ -120,12 +120,18 @@ pub enum Backing {
 /// Limits for each process of the command (`setrlimit(2)`); what is `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Processes and threads of this user in the sandbox; the kernel does not apply it to root.
+    /// Processes and threads of this user; with namespaces only those inside count. The kernel does not apply it to root.
     pub processes: Option<u64>,
     /// Address space, in bytes.
     pub memory: Option<u64>,
     /// Size of a file that is written, in bytes.
     pub file_size: Option<u64>,
+}
+
+impl Limits {
+    /// For `terminal.sandbox: strict`. Memory is not among them: several run-times reserve far more address space than
+    /// they use.
+    pub const STRICT: Self = Self { processes: Some(2_048), memory: None, file_size: Some(16 << 30) };
 }
 
 /// Everything that confines one command.
@@ -136,6 +142,9 @@ pub struct Limits {
 ///
 /// Where lists overlap, the deepest entry decides; for one and the same path hidden beats writable beats readable. So a
 /// readable folder inside of a writable one is protected, and a writable one inside of a hidden one can be reached.
+///
+/// A folder on the way from a writable root to a protected or hidden path inside of it can be neither renamed nor
+/// removed (or the path would be free for the next command), and files cannot be moved across its border in one step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     /// What [`Preflight::best`] found.

@@ -123,14 +123,17 @@ fn take(at: &Path, layer: &Layer) -> io::Result<Option<Tree>> {
         Layer::HiddenFolder { passage } => Tree::scratch(if *passage { 0o111 } else { 0 })?,
         // A device on a mount without devices cannot be opened, not even by root.
         Layer::HiddenFile => Tree::of("/dev/null".as_ref(), READ_ONLY | NO_SUID | NO_DEVICES)?,
-        Layer::Link(_) => return Ok(None),
+        Layer::Link(_) | Layer::Pinned(_) => return Ok(None),
     }))
 }
 
 fn put(at: &Path, layer: &Layer, tree: Option<&Tree>) -> io::Result<()> {
     let Some(tree) = tree else {
-        let Layer::Link(target) = layer else { return Ok(()) };
-        return symlink(target, at);
+        return match layer {
+            Layer::Link(target) => symlink(target, at),
+            // The folder onto itself, as the layers below have made it.
+            _ => open_plain(at).and_then(copy_tree).and_then(|tree| attach(tree, open_plain(at)?)),
+        };
     };
     match layer {
         Layer::HiddenFolder { passage } => {

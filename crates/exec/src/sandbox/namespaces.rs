@@ -83,7 +83,7 @@ fn start_command(
     chdir(directory).map_err(|error| step(format_args!("go to {} inside", directory.display()))(error.into()))?;
     privileges::limit(&confinement.limits)?;
     privileges::drop_all()?;
-    landlock::enter_below(plan)?;
+    landlock::enter_below(plan, confinement.network)?;
     system_calls::filter(confinement)?;
     set_dumpable(false).map_err(|error| step("protect its memory")(error.into()))?;
     let forked = fork_process()?;

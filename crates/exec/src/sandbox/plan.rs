@@ -43,6 +43,8 @@ pub(super) enum Layer {
     Writable(PathBuf),
     /// The folder of the machine at the layer's own path; changes go into `upper`.
     Overlay { upper: PathBuf, work: PathBuf },
+    /// A folder inside of a writable one that is to stay under its name; it is at this path of the machine.
+    Pinned(PathBuf),
     /// An empty folder that lives in memory and can be written.
     Scratch { shared: bool },
     /// A symbolic link that leads there.
@@ -82,6 +84,7 @@ impl Plan {
             plan.add(&path, if is_folder { Layer::HiddenFolder { passage: false } } else { Layer::HiddenFile });
         }
         plan.find_passages();
+        plan.pin(confinement);
         if confinement.network != Network::Open {
             plan.hide_sockets();
         }
@@ -144,6 +147,30 @@ impl Plan {
             Some(Layer::Scratch { .. } | Layer::HiddenFolder { .. } | Layer::HiddenFile) => true,
             Some(_) => false,
             None => !self.from_everything,
+        }
+    }
+
+    /// Pins the folders between a writable root and what is protected or hidden inside of it: a mount cannot be renamed,
+    /// but the folders above it could, and what it covers would have another path in the next command.
+    fn pin(&mut self, confinement: &Confinement) {
+        let covers =
+            |layer: &Layer| matches!(layer, Layer::ReadOnly(_) | Layer::HiddenFolder { .. } | Layer::HiddenFile);
+        let covers: Vec<PathBuf> =
+            self.layers().filter(|(_, layer)| covers(layer)).map(|(at, _)| at.to_path_buf()).collect();
+        for cover in covers {
+            for above in cover.ancestors().skip(1) {
+                let root = confinement.writable.iter().find(|root| root.path == above);
+                if root.is_some() || self.layers.contains_key(&(above.components().count(), above.into())) {
+                    break;
+                }
+                let within = confinement.writable.iter().filter(|root| above.starts_with(&root.path));
+                let Some(root) = within.max_by_key(|root| root.path.components().count()) else { break };
+                let source = match (&root.backing, above.strip_prefix(&root.path)) {
+                    (Backing::Source(source), Ok(rest)) => source.join(rest),
+                    _ => above.to_path_buf(),
+                };
+                self.add(above, Layer::Pinned(source));
+            }
         }
     }
 
