@@ -154,7 +154,8 @@ fn ask(mechanism: Mechanism) -> io::Result<String> {
     confinement.private_tmp = false;
     let parent = std::process::id().to_string();
     let port = listener.local_addr()?.port().to_string();
-    let arguments = ["-c", SCRIPT, "preflight", &port, &parent, &started()].map(OsString::from);
+    // `-p`: neither BASH_ENV nor functions from the environment have a say.
+    let arguments = ["-p", "-c", SCRIPT, "preflight", &port, &parent, &started()].map(OsString::from);
     let (program, arguments) = confinement.command("bash".as_ref(), &arguments)?;
 
     let (mut reader, writer) = io::pipe()?;

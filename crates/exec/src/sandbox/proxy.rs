@@ -30,6 +30,8 @@ use request::{HEAD_LIMIT, Request, Way};
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// How long resolving, and connecting to one address, may take.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// How long a client that was refused may go on sending.
+const LINGER: Duration = Duration::from_secs(1);
 /// Connections at one time; more of them wait to be accepted.
 const CONNECTIONS: usize = 128;
 
@@ -108,7 +110,10 @@ async fn converse(mut client: TcpStream, policy: &dyn ConnectPolicy) -> io::Resu
             let head =
                 format!("HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}");
             client.write_all(format!("{head}\r\nConnection: close\r\n\r\n{body}").as_bytes()).await?;
-            client.shutdown().await
+            client.shutdown().await?;
+            // Closing while the client still sends would reset the connection, and the answer might be lost with it.
+            let _ = timeout(LINGER, copy(&mut client, &mut tokio::io::sink())).await;
+            Ok(())
         }
     }
 }

@@ -26,6 +26,10 @@ impl Request {
     /// Reads a head, which ends with an empty line. Errors say what is wrong with it.
     pub(super) fn parse(head: &[u8], rest: Vec<u8>) -> Result<Self, String> {
         let head = std::str::from_utf8(head).map_err(|_| "the head of the request is not UTF-8")?;
+        // A line break that only some readers see as one would smuggle in a header, or a whole request.
+        if let Some(line) = head.split("\r\n").find(|line| line.contains(|c: char| c.is_control() && c != '\t')) {
+            return Err(format!("`{}` has a control character in it", line.escape_debug()));
+        }
         let mut lines = head.split("\r\n");
         let first = lines.next().unwrap_or_default();
         let words: Vec<&str> = first.split(' ').collect();
@@ -47,7 +51,7 @@ impl Request {
         let mut forward = format!("{method} {slash}{path} {version}\r\nHost: {authority}\r\nConnection: close\r\n");
         for line in lines.filter(|line| !line.is_empty()) {
             let name = line.split(':').next().unwrap_or_default();
-            if name.is_empty() || name.contains([' ', '\t']) || line.contains(['\n', '\r']) {
+            if name.is_empty() || name.contains([' ', '\t']) {
                 return Err(format!("`{}` is not a header", line.escape_debug()));
             }
             if !is_for_the_proxy(name) {
@@ -144,10 +148,31 @@ mod tests {
             "CONNECT a.test:443 HTTP/2\r\n\r\n",
             "GET http://a.test/ HTTP/1.1\r\n folded\r\n\r\n",
             "GET http://a.test/ HTTP/1.1\r\nHost : b.test\r\n\r\n",
+            "GET http://a.test/\nHost:b.test HTTP/1.1\r\n\r\n",
             "GET http://a.test/ HTTP/1.1\r\nA: b\nHost: b.test\r\n\r\n",
         ];
         for head in wrong {
             assert!(parse(head).is_err(), "{head:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_comes_is_refused_or_names_one_plain_host(
+            start in "(GET http://|CONNECT |[A-Z ]{0,3}http:/)",
+            target in "([a-c.]{1,3}|[:@/?#]|:80|\\[::1\\]|[é \\x00\\r\\n]){0,6}",
+            headers in "((Host|host|A|é| )(:|: | :)[ab:]{0,3}(\r\n|\r\n|\n|\r|)){0,4}",
+        ) {
+            if let Ok(request) = parse(&format!("{start}{target} HTTP/1.1\r\n{headers}\r\n\r\n")) {
+                assert!(!request.host.is_empty() && !request.host.contains([' ', '\r', '\n', '/', '@']));
+                if let Way::Forward { head } = request.way {
+                    let lines: Vec<&str> = head.split("\r\n").collect();
+                    assert!(head.ends_with("\r\n\r\n") && !lines.iter().any(|line| line.contains(['\r', '\n'])));
+                    let hosts = lines.iter().filter(|line| line.to_ascii_lowercase().starts_with("host:"));
+                    assert_eq!(hosts.count(), 1);
+                    assert!(!lines[..lines.len() - 2].contains(&""), "{head:?}");
+                }
+            }
         }
     }
 }
