@@ -58,7 +58,8 @@ fn hidden_paths_can_be_neither_read_nor_listed_by_any_way() {
             "cat {hidden}/secret link folder/secret; ls {hidden} {hidden}/ folder/; \
              for root in /proc/1/root /proc/self/root /proc/$PPID/root /proc/{parent}/root; do cat $root{hidden}/secret; \
              ls $root{hidden}; done; ln {hidden}/secret stolen && cat stolen; cp -r {hidden} copy; cat copy/secret; \
-             ln -s {hidden}/secret again; cat again; mv {hidden} moved && cat moved/secret; cat /etc/shadow /etc/sudoers"
+             ln -s {hidden}/secret again; cat again; mv {hidden} moved && cat moved/secret; cat /etc/shadow /etc/sudoers; \
+             chmod 700 copy moved"
         );
         for confinement in [place.confinement(), place.strict()] {
             let got = place.run_in(&confinement, &script);
