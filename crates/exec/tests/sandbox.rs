@@ -8,6 +8,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use confined::{NOBODY, OnTerminal, Place, collect, own_namespaces, places, processes_with, unique_sleep, until, wait};
+use hermes_core::FinishedHow;
+use hermes_exec::sandbox::refusal::{self, Refusal};
 use hermes_exec::sandbox::{Backing, Confinement, Level, Limits, Mechanism, WritableRoot, preflight};
 use nix::libc;
 use nix::sys::signal::{Signal, kill};
@@ -163,6 +165,57 @@ fn tmp_is_private_and_listed_paths_below_it_stay() {
             assert!(!std::path::Path::new(folder).join(&mark).exists(), "{folder}");
         }
         assert!(place.path("work/file").exists(), "{}: {got:?}", place.name());
+    }
+}
+
+#[test]
+fn landlock_alone_puts_tmp_out_of_reach_but_for_listed_paths() {
+    for place in places().into_iter().filter(|place| place.mechanism == Mechanism::Landlock) {
+        let mut confinement = place.confinement();
+        confinement.private_tmp = true;
+        let outside = place.path("outside/file").display().to_string();
+        let got =
+            place.run_in(&confinement, &format!("echo in >file; cat file; cat {outside}; echo x >/tmp/x; ls /tmp"));
+        assert!(got.output.starts_with("in\n") && !got.output.contains("as it was"), "{}: {got:?}", place.name());
+        assert_eq!(got.output.matches("Permission denied").count(), 3, "{}: {got:?}", place.name());
+    }
+}
+
+#[test]
+fn what_the_sandbox_refused_is_seen_in_what_real_programs_print() {
+    for place in places() {
+        let (confinement, work) = (place.confinement(), place.path("work"));
+        let outside = place.path("outside/file");
+        let hidden = place.path("hidden/secret");
+        fs::create_dir(place.path("work/locked")).unwrap();
+        fs::set_permissions(place.path("work/locked"), fs::Permissions::from_mode(0o000)).unwrap();
+        std::os::unix::fs::chown(place.path("work/locked"), place.nobody.then_some(NOBODY), None).unwrap();
+        let find = |script: &str| {
+            let got = place.run_in(&confinement, script);
+            let how = got.code().map_or(FinishedHow::Signalled(9), FinishedHow::Exited);
+            (refusal::find(&confinement, script, &work, how, &got.output), got)
+        };
+        let change = |path: &std::path::Path| match place.mechanism {
+            Mechanism::Landlock => Some(Refusal::Access(path.into())),
+            _ => Some(Refusal::Change(Some(path.into()))),
+        };
+        let wanted = [
+            (format!("touch {}/new", place.path("outside").display()), change(&place.path("outside/new"))),
+            (format!("echo x >{}", outside.display()), change(&outside)),
+            (format!("cat {}", hidden.display()), Some(Refusal::Access(hidden.clone()))),
+            ("curl -sS http://example.org/".into(), Some(Refusal::Network)),
+            ("ls locked; cat locked/x".into(), None),
+            ("cat missing; ls /missing".into(), None),
+            (format!("cat {}; true", hidden.display()), None),
+            (format!("cat {} | wc -c", hidden.display()), None),
+        ];
+        for (script, expected) in wanted {
+            let (found, got) = find(&script);
+            assert_eq!(found, expected, "{} {script}: {got:?}", place.name());
+        }
+        let (found, got) = find("unshare -U true");
+        assert!(matches!(found, Some(Refusal::Privilege(_))), "{}: {got:?}", place.name());
+        fs::set_permissions(place.path("work/locked"), fs::Permissions::from_mode(0o700)).unwrap();
     }
 }
 
