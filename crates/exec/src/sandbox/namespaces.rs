@@ -199,14 +199,13 @@ fn reap(to_outer: UnixStream, command: Pid) -> ! {
 /// Waits until init says that the command starts, or why it does not.
 fn wait_for_start(to_init: &mut UnixStream) -> io::Result<()> {
     let mut first = [0];
-    match to_init.read(&mut first) {
-        Ok(1) if first[0] == STARTS => return Ok(()),
-        Ok(1) => {
-            let mut error = String::new();
-            to_init.read_to_string(&mut error)?;
-            return Err(io::Error::other(error));
+    if to_init.read_exact(&mut first).is_ok() {
+        if first[0] == STARTS {
+            return Ok(());
         }
-        _ => {}
+        let mut error = String::new();
+        to_init.read_to_string(&mut error)?;
+        return Err(io::Error::other(error));
     }
     Err(failed("start the command", "the process that prepares it was killed"))
 }

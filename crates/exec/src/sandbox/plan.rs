@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Backing, Confinement, Network, View, step};
+use super::{Backing, Confinement, Network, View, failed, step};
 
 /// Below these, programs of the machine keep their sockets.
 pub(super) const RUNTIME_FOLDERS: [&str; 2] = ["/run", "/var/run"];
@@ -64,8 +64,17 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Fails if a writable or readable path cannot be looked at.
+    /// Fails if a writable or readable path is not absolute or is the root, and if a hidden one cannot be looked at.
     pub(super) fn of(confinement: &Confinement) -> io::Result<Self> {
+        let listed = confinement.readable.iter().chain(confinement.writable.iter().map(|root| &root.path));
+        for path in listed.chain(match &confinement.view {
+            View::System { home } => Some(home),
+            View::Everything => None,
+        }) {
+            if !path.is_absolute() || path.parent().is_none() {
+                return Err(failed(format_args!("show {}", path.display()), "it must be absolute and not the root"));
+            }
+        }
         let mut plan = Self { from_everything: confinement.view == View::Everything, layers: BTreeMap::new() };
         plan.add_system(confinement);
         for path in &confinement.readable {
@@ -238,6 +247,16 @@ mod tests {
             (path("a/b/c"), Layer::Writable(path("a/b/c"))),
         ];
         assert_eq!(ours, expected.iter().map(|(at, layer)| (at.as_path(), layer)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_root_and_relative_paths_cannot_be_listed() {
+        for path in ["/", "relative", ""] {
+            let mut confinement = Confinement::new(Mechanism::Namespaces);
+            confinement.writable = vec![WritableRoot::direct(path)];
+            let error = Plan::of(&confinement).unwrap_err().to_string();
+            assert!(error.ends_with("it must be absolute and not the root"), "{error}");
+        }
     }
 
     #[test]
