@@ -15,6 +15,7 @@ use nix::libc;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use seccompiler::sock_filter;
 
+use super::mount_calls::open_plain;
 use super::plan::{Layer, Plan};
 use super::{Confinement, Network, failed, privileges, step, system_calls};
 
@@ -101,6 +102,10 @@ impl Options {
 
     fn add_layer(&mut self, at: &Path, layer: &Layer) -> io::Result<()> {
         let at = at.as_os_str();
+        if let Layer::ReadOnly(source) | Layer::Writable(source) | Layer::Pinned(source) = layer {
+            // bwrap would follow a link, and nothing that an earlier command started is left to put one there now.
+            open_plain(source).map_err(step(format_args!("show {}", source.display())))?;
+        }
         let tmpfs = |mode: &'static str| [OsStr::new("--perms"), mode.as_ref(), "--tmpfs".as_ref(), at];
         match layer {
             Layer::ReadOnly(source) => self.add([OsStr::new("--ro-bind"), source.as_os_str(), at]),

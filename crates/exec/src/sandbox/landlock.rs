@@ -9,12 +9,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, RestrictionStatus, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
-    RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access as _, AccessFs, AccessNet, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use nix::errno::Errno;
 use nix::libc;
 
+use super::mount_calls::open_plain;
 use super::plan::{self, Plan};
 use super::{Backing, Confinement, Network, View, failed, own_terminal, privileges, step, system_calls};
 
@@ -39,7 +40,7 @@ pub(super) fn version() -> Option<u32> {
 /// The second wall, below a root of our own. A kernel without Landlock leaves it out.
 pub(super) fn enter_below(plan: &Plan, network: Network) -> io::Result<()> {
     let writable: Vec<&Path> = plan.writable().chain(["/dev/shm", "/dev/pts"].map(Path::new)).collect();
-    enforce(&[Path::new("/")], &writable, network, false).map(drop).map_err(step("add the Landlock rules"))
+    enforce(&[Path::new("/")], &writable, network, false).map(drop)
 }
 
 /// Confines this process by Landlock and a system call filter alone.
@@ -68,9 +69,9 @@ pub(super) fn enter_alone(confinement: &Confinement) -> io::Result<()> {
     match &confinement.view {
         View::Everything => around(Path::new("/"), &hidden, &mut readable),
         View::System { .. } => {
-            for folder in plan::SYSTEM_FOLDERS.into_iter().chain(["/proc"]) {
-                around(Path::new(folder), &hidden, &mut readable);
-            }
+            // Of links among them, what they lead to is among them too.
+            let folders = plan::SYSTEM_FOLDERS.into_iter().chain(["/proc"]).map(Path::new);
+            folders.filter(|folder| !folder.is_symlink()).for_each(|folder| around(folder, &hidden, &mut readable));
         }
     }
     readable.extend(fs::canonicalize("/etc/resolv.conf"));
@@ -79,7 +80,7 @@ pub(super) fn enter_alone(confinement: &Confinement) -> io::Result<()> {
     privileges::drop_all()?;
     let network = confinement.network;
     let status = enforce(&readable, &writable, network, network != Network::Open);
-    match status.map_err(step("add the Landlock rules"))?.ruleset {
+    match status?.ruleset {
         RulesetStatus::NotEnforced => {
             return Err(failed("confine files", "the Landlock of this kernel cannot (before Linux 5.19)"));
         }
@@ -96,7 +97,11 @@ fn enforce(
 ) -> io::Result<RestrictionStatus> {
     // Version 9 adds the right to connect to sockets with a path. Where the network is open, those in sight are too.
     let known = if network == Network::Open { ABI::V8 } else { KNOWN };
-    let rules = || -> Result<RestrictionStatus, RulesetError> {
+    // What cannot be opened has no rule, so it cannot be read.
+    let readable = readable.iter().filter_map(|path| open_plain(path).ok());
+    let open = |path: &&Path| open_plain(path).map_err(step(format_args!("show {}", path.display())));
+    let writable = writable.iter().map(open).collect::<io::Result<Vec<_>>>()?.into_iter();
+    let rules = move || -> Result<RestrictionStatus, RulesetError> {
         let mut rules = Ruleset::default().handle_access(AccessFs::from_all(known))?.scope(Scope::from_all(KNOWN))?;
         if without_tcp {
             rules = rules.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
@@ -104,13 +109,17 @@ fn enforce(
         let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
         rules
             .create()?
-            .add_rules(path_beneath_rules(readable, AccessFs::from_read(known)))?
-            .add_rules(path_beneath_rules(writable, AccessFs::from_all(known)))?
+            .add_rules(
+                readable.map(|handle| Ok::<_, RulesetError>(PathBeneath::new(handle, AccessFs::from_read(known)))),
+            )?
+            .add_rules(
+                writable.map(|handle| Ok::<_, RulesetError>(PathBeneath::new(handle, AccessFs::from_all(known)))),
+            )?
             .add_rules(path_beneath_rules(DEVICES, device))?
             .add_rules(path_beneath_rules(own_terminal(), device))?
             .restrict_self()
     };
-    rules().map_err(io::Error::other)
+    rules().map_err(io::Error::other).map_err(step("add the Landlock rules"))
 }
 
 /// What must not be read, for Landlock alone: also what a view of its own would replace.
