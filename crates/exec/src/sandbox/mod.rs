@@ -24,7 +24,7 @@ mod mounts;
 mod namespaces;
 mod network;
 mod plan;
-pub mod preflight;
+mod preflight;
 mod privileges;
 pub mod proxy;
 pub mod refusal;
@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use level::Level;
-pub use preflight::{Preflight, preflight};
+pub use preflight::{Preflight, Probe, preflight};
 
 /// How a command is confined, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

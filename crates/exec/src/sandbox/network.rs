@@ -45,7 +45,7 @@ pub(super) fn open_door(to: BorrowedFd<'_>) -> io::Result<Vec<(OsString, OsStrin
     Ok(proxy.into_iter().chain(direct).collect())
 }
 
-/// The listener that [`open_door`] sent. Blocks until it is there; an end of the stream means that there will be none.
+/// The listener that [`Confinement::enter`](super::Confinement::enter) sent. Blocks until it is there; an end of the stream means that there will be none.
 #[expect(unsafe_code, reason = "a received descriptor comes as a number")]
 pub fn receive_listener(from: BorrowedFd<'_>) -> io::Result<TcpListener> {
     let mut space = nix::cmsg_space!(RawFd);
