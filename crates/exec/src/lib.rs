@@ -9,7 +9,8 @@
 //! (see [`local`]).
 //!
 //! Start reading at [`LocalEnvironment`]; [`environment_variables`] is the only place where a child's environment is
-//! built, [`capture`] decides what is kept of an endless output, [`files`] is the only code that writes files.
+//! built, [`capture`] decides what is kept of an endless output, [`files`] is the only code that writes files,
+//! [`sandbox`] is the wall around a command.
 
 mod capture;
 pub mod environment_variables;
@@ -18,6 +19,7 @@ pub mod local;
 mod plain;
 pub mod processes;
 mod readiness;
+pub mod sandbox;
 mod screen;
 mod supervisor;
 
