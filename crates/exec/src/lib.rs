@@ -16,5 +16,6 @@ pub mod environment_variables;
 pub mod files;
 pub mod local;
 mod process_tree;
+pub mod rehearsal;
 
 pub use local::{LocalEnvironment, kill_everything};

@@ -1,0 +1,289 @@
+//! One path of a commit, forward and back.
+//!
+//! What is new stands under a temporary name beside its path, and takes its place by one exchange of names within one
+//! folder; what was there then has the temporary name. How far a step got is never written down: the inodes at the three
+//! places (the path, the temporary name, the undo folder) tell it, so [`Site::restore`] is the same function after an
+//! error, after a crash, and when a person wants everything back. It may be interrupted and run again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::changes::exact_path;
+use super::copying::Copier;
+use super::tree::{Look, Place, Root};
+use super::{RehearsalError, trouble};
+
+/// A path where something is replaced, deleted or added.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Step {
+    #[serde(with = "exact_path")]
+    pub(super) path: PathBuf,
+    /// The temporary name in the same folder.
+    pub(super) temporary: String,
+    /// The inode of what is there.
+    pub(super) old: Option<u64>,
+    /// Whether something new takes the path.
+    pub(super) makes: bool,
+    /// The inode of what is new, once it is built.
+    #[serde(skip)]
+    pub(super) new: Option<u64>,
+}
+
+/// An entry that keeps its inode and gets other permissions, for good or for the time of the work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Permission {
+    #[serde(with = "exact_path")]
+    pub(super) path: PathBuf,
+    pub(super) ino: u64,
+    pub(super) before: Bits,
+    pub(super) after: Bits,
+    /// Whether names in this folder are changed, for which its owner must be allowed to write to it.
+    pub(super) is_worked_in: bool,
+}
+
+/// Mode and owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Bits {
+    pub(super) mode: u32,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}
+
+impl Bits {
+    pub(super) fn of(look: &Look) -> Self {
+        Self { mode: look.mode, uid: look.uid, gid: look.gid }
+    }
+}
+
+/// The two folders between which a commit works.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) workspace: Root,
+    pub(super) undo: Root,
+    /// Whether what is replaced is moved to the undo folder; otherwise a copy is made before anything is touched.
+    pub(super) moves: bool,
+}
+
+/// The folder of what was replaced, within the undo folder.
+pub(super) const SAVED: &str = "saved";
+
+fn saved(number: usize) -> PathBuf {
+    Path::new(SAVED).join(number.to_string())
+}
+
+impl Step {
+    pub(super) fn temporary_path(&self) -> PathBuf {
+        self.path.with_file_name(&self.temporary)
+    }
+}
+
+fn ino(place: &Place) -> io::Result<Option<u64>> {
+    Ok(place.look()?.map(|look| look.ino))
+}
+
+impl Site {
+    fn places(&self, step: &Step) -> io::Result<(Place, Place, Place)> {
+        let place = self.workspace.place(&step.path)?;
+        let temporary = place.beside(&step.temporary)?;
+        let aside = place.beside(&format!("{}~", step.temporary))?;
+        Ok((place, temporary, aside))
+    }
+
+    fn failed(&self, step: &Step, error: &io::Error) -> RehearsalError {
+        trouble("replace", &self.workspace.path().join(&step.path), error)
+    }
+
+    /// Copies what will be replaced, where it cannot be moved later.
+    pub(super) fn save(&self, number: usize, step: &Step, copier: &mut Copier<'_>) -> Result<(), RehearsalError> {
+        if self.moves || step.old.is_none() { Ok(()) } else { copier.entry(&step.path, &saved(number)) }
+    }
+
+    /// Gives the path to what is new; the old, if any, gets the temporary name.
+    pub(super) fn swap(&self, step: &Step) -> Result<(), RehearsalError> {
+        let swap = || {
+            let (place, temporary, aside) = self.places(step)?;
+            if ino(&place)? != step.old {
+                return Err(io::Error::other("it was replaced at the last moment"));
+            }
+            match (step.old, step.makes) {
+                (Some(_), true) => exchange(&place, &temporary, &aside),
+                (Some(_), false) => place.move_to(&temporary),
+                (None, _) => temporary.move_to(&place),
+            }
+        };
+        swap().map_err(|error| self.failed(step, &error))
+    }
+
+    /// After the swap: what was replaced leaves the workspace.
+    pub(super) fn settle(&self, number: usize, step: &Step) -> Result<(), RehearsalError> {
+        let settle = || {
+            let (_, temporary, _) = self.places(step)?;
+            if step.old.is_none() || ino(&temporary)? != step.old {
+                return Ok(());
+            }
+            if self.moves { move_between(&temporary, &self.undo.place(&saved(number))?) } else { temporary.remove() }
+        };
+        settle().map_err(|error| self.failed(step, &error))
+    }
+
+    /// Puts back what was there, from wherever the step got to.
+    ///
+    /// `may_be_swapped` is false when no path was swapped yet, so that a path that is missing is somebody else's doing.
+    pub(super) fn restore(
+        &self,
+        number: usize,
+        step: &Step,
+        may_be_swapped: bool,
+        copier: &mut Copier<'_>,
+    ) -> Result<(), RehearsalError> {
+        let failed = |error: io::Error| self.failed(step, &error);
+        let (place, temporary, aside) = self.places(step).map_err(failed)?;
+        put_aside_back(&place, &temporary, &aside).map_err(failed)?;
+        let here = ino(&place).map_err(failed)?;
+        let is_swapped = may_be_swapped && if step.makes { here.is_some() && here == step.new } else { here.is_none() };
+        let has_old = |place: &Place| ino(place).map(|ino| ino.is_some() && ino == step.old);
+        if is_swapped {
+            if step.old.is_some() && !has_old(&temporary).map_err(failed)? {
+                // Of a copy that was interrupted, nothing is of use.
+                temporary.remove().map_err(failed)?;
+                if self.moves {
+                    let kept = self.undo.place(&saved(number)).map_err(failed)?;
+                    move_between(&kept, &temporary).map_err(failed)?;
+                } else {
+                    copier.entry(&saved(number), &step.temporary_path())?;
+                }
+            }
+            let back = match (step.old, step.makes) {
+                (Some(_), true) => exchange(&place, &temporary, &aside),
+                (Some(_), false) => temporary.move_to(&place),
+                (None, _) => place.move_to(&temporary),
+            };
+            back.map_err(failed)?;
+        } else if has_old(&temporary).map_err(failed)? {
+            // Somebody took the path while it was in between. What was there must not be lost for that.
+            return Err(failed(Errno::EXIST.into()));
+        }
+        temporary.remove().map_err(failed)
+    }
+
+    /// Allows its owner to work in a folder.
+    pub(super) fn allow_work(&self, permission: &Permission) -> Result<(), RehearsalError> {
+        let allow = || {
+            let Some(look) = self.workspace.look(&permission.path)? else { return Ok(()) };
+            if permission.is_worked_in && look.mode & 0o300 != 0o300 && look.ino == permission.ino {
+                self.workspace.place(&permission.path)?.set_mode(look.mode | 0o700)?;
+            }
+            Ok(())
+        };
+        allow().map_err(|error| self.permission_failed(permission, &error))
+    }
+
+    /// Gives an entry its permissions, if it is still the one that was meant.
+    pub(super) fn set(&self, permission: &Permission, bits: Bits) -> Result<(), RehearsalError> {
+        let set = || {
+            let look = self.workspace.look(&permission.path)?;
+            let Some(look) = look.filter(|look| look.ino == permission.ino) else {
+                return Err(Errno::STALE.into());
+            };
+            let place = self.workspace.place(&permission.path)?;
+            if (look.uid, look.gid) != (bits.uid, bits.gid) {
+                place.set_owner(bits.uid, bits.gid)?;
+                // Giving a file away takes some bits of its mode.
+                return place.set_mode(bits.mode);
+            }
+            if look.mode == bits.mode { Ok(()) } else { place.set_mode(bits.mode) }
+        };
+        set().map_err(|error| self.permission_failed(permission, &error))
+    }
+
+    fn permission_failed(&self, permission: &Permission, error: &io::Error) -> RehearsalError {
+        trouble("change the permissions of", &self.workspace.path().join(&permission.path), error)
+    }
+
+    /// Everything that was written is on disk afterwards.
+    pub(super) fn flush(&self) -> Result<(), RehearsalError> {
+        for root in [&self.workspace, &self.undo] {
+            rustix::fs::syncfs(root.descriptor()).map_err(|errno| trouble("flush", root.path(), &errno.into()))?;
+        }
+        Ok(())
+    }
+}
+
+fn exchange(place: &Place, temporary: &Place, aside: &Place) -> io::Result<()> {
+    if temporary.exchange(place)? { Ok(()) } else { exchange_by_hand(place, temporary, aside) }
+}
+
+/// For file systems that cannot swap two names. In between, the path is missing; [`put_aside_back`] knows both moments.
+fn exchange_by_hand(place: &Place, temporary: &Place, aside: &Place) -> io::Result<()> {
+    place.move_to(aside)?;
+    temporary.move_to(place)?;
+    aside.move_to(temporary)
+}
+
+/// Ends an exchange by hand that was interrupted, in the direction that is one rename away.
+fn put_aside_back(place: &Place, temporary: &Place, aside: &Place) -> io::Result<()> {
+    if aside.look()?.is_none() {
+        return Ok(());
+    }
+    if place.look()?.is_none() { aside.move_to(place) } else { aside.move_to(temporary) }
+}
+
+/// Moves an entry to another folder.
+fn move_between(from: &Place, to: &Place) -> io::Result<()> {
+    match from.move_to(to) {
+        // A folder that gets another parent must be writable itself.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let look = from.look()?.filter(Look::is_folder).ok_or(error)?;
+            from.set_mode(look.mode | 0o700)?;
+            from.move_to(to)?;
+            to.set_mode(look.mode)
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+
+    use super::*;
+
+    /// Each moment of an exchange by hand is taken to one of its two ends.
+    #[test]
+    fn an_exchange_by_hand_can_stop_anywhere() {
+        for moves in 0..=3 {
+            let folder = tempfile::tempdir().unwrap();
+            let path = |name: &str| folder.path().join(name);
+            fs::write(path("place"), "old").unwrap();
+            fs::write(path("temporary"), "new").unwrap();
+            let root = Root::open(folder.path()).unwrap();
+            let at = |name: &str| root.place(Path::new(name)).unwrap();
+            let (place, temporary, aside) = (at("place"), at("temporary"), at("aside"));
+            for (from, to) in [(&place, &aside), (&temporary, &place), (&aside, &temporary)].iter().take(moves) {
+                from.move_to(to).unwrap();
+            }
+
+            put_aside_back(&place, &temporary, &aside).unwrap();
+
+            let expected = if moves < 2 { ("old", "new") } else { ("new", "old") };
+            let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+            assert_eq!((read("place").as_str(), read("temporary").as_str()), expected, "after {moves} moves");
+            assert!(!path("aside").exists());
+        }
+    }
+
+    #[test]
+    fn an_exchange_by_hand_exchanges() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("place")).unwrap();
+        fs::write(folder.path().join("temporary"), "new").unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let at = |name: &str| root.place(Path::new(name)).unwrap();
+        exchange_by_hand(&at("place"), &at("temporary"), &at("aside")).unwrap();
+        assert!(folder.path().join("place").is_file() && folder.path().join("temporary").is_dir());
+    }
+}

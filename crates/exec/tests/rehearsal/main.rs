@@ -1,0 +1,10 @@
+//! Rehearsals, with real overlay mounts and real files.
+#![allow(clippy::unwrap_used)]
+
+mod by_nobody;
+mod committing;
+mod crashes;
+mod place;
+mod random;
+mod showing;
+mod underneath;
