@@ -98,11 +98,16 @@ fn check(stage: &Stage, entry: &Entry, found: &mut Vec<Conflict>) -> io::Result<
             return Ok(());
         }
     };
-    if let Memory::There(seen) = stage.known.get(parent)
-        && seen.ino != folder.ino
-    {
-        found.push(conflict(Underneath::FolderReplaced));
-        return Ok(());
+    match stage.known.get(parent) {
+        Memory::There(seen) if !seen.is(&folder) => {
+            found.push(conflict(Underneath::FolderReplaced));
+            return Ok(());
+        }
+        // The command made this folder, and so did somebody else. The workspace itself is in no memory.
+        Memory::NotThere if !parent.as_os_str().is_empty() => {
+            found.push(Conflict { path: parent.to_path_buf(), what: Underneath::Appeared });
+        }
+        Memory::There(_) | Memory::NotThere | Memory::Unknown => {}
     }
     let present = stage.workspace.look(&entry.path)?;
     if entry.change == Change::Added {
@@ -119,7 +124,7 @@ fn check(stage: &Stage, entry: &Entry, found: &mut Vec<Conflict>) -> io::Result<
         Some(present) if present.is_folder() && entry.change == Change::ModeChanged => {
             // Its change time tells of the entries in it as well, which are not our business.
             let what = match stage.known.get(&entry.path) {
-                Memory::There(seen) if seen.ino != present.ino => Some(Underneath::Replaced),
+                Memory::There(seen) if !seen.is(&present) => Some(Underneath::Replaced),
                 Memory::There(seen) => {
                     let same = (seen.mode, seen.uid, seen.gid) == (present.mode, present.uid, present.gid);
                     (!same).then_some(Underneath::Changed)
@@ -158,7 +163,7 @@ pub(super) fn hindrance(stage: &Stage, path: &Path, present: Option<&Look>) -> O
     let what = match (present, stage.known.get(path)) {
         (None, _) => Underneath::Deleted,
         (Some(_), Memory::NotThere) => Underneath::Appeared,
-        (Some(look), Memory::There(seen)) if look.ino != seen.ino => Underneath::Replaced,
+        (Some(look), Memory::There(seen)) if !seen.is(look) => Underneath::Replaced,
         (Some(look), Memory::There(seen)) if look.ctime != seen.ctime => Underneath::Changed,
         (Some(look), _) if stage.marker.is_before(look) => Underneath::Changed,
         (Some(_), _) => return None,

@@ -20,7 +20,7 @@ use super::marker::Marker;
 use super::steps::{Bits, Permission, SAVED, Site, Step};
 use super::tree::Root;
 use super::undo::{Undo, roll_back};
-use super::{RehearsalError, Stage, trouble};
+use super::{RehearsalError, Stage, owner, trouble};
 
 /// A commit that is done.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub(super) fn commit(
     }
     let applied = Changes::new(compared.entries.clone()).totals;
     let failed = |error: io::Error| trouble("make an undo folder in", &base, &error);
-    let folder = tempfile::Builder::new().prefix("undo-").tempdir_in(&base).map_err(failed)?.keep();
+    let folder = owner::private_folder(&base, "undo-").map_err(failed)?.keep();
     let done = prepare_site(stage, &folder).map_err(failed).and_then(|(site, journal)| {
         let mut work = Work { stage, modes, compared, site, journal, watch, done: 0, of: 0 };
         work.run(&folder)

@@ -199,7 +199,7 @@ impl Walk<'_> {
     /// Whether an entry of a copy is still the one that was copied.
     fn is_untouched(&self, path: &Path, new: &Look) -> bool {
         let Some(Memory::There(seen)) = self.copied.map(|copied| copied.get(path)) else { return false };
-        seen.ino == new.ino && (seen.ctime == new.ctime || (new.is_folder() && seen.mode == self.modes.mode(new)))
+        seen.is(new) && (seen.ctime == new.ctime || (new.is_folder() && seen.mode == self.modes.mode(new)))
     }
 
     fn same_contents(&self, path: &Path, old: &Look, new: &Look) -> io::Result<bool> {

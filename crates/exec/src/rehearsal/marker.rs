@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps};
 
+use super::changes::Kind;
 use super::tree::{Look, Root};
 
 /// A moment that lies strictly before every later change of the file system.
@@ -78,11 +79,20 @@ impl Clock {
 /// One entry as it was.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
+    /// Looked at besides the inode, whose number is given again at once on some file systems.
+    pub(super) kind: Kind,
     pub(super) ino: u64,
     pub(super) ctime: i64,
     pub(super) mode: u32,
     pub(super) uid: u32,
     pub(super) gid: u32,
+}
+
+impl Seen {
+    /// Whether this is what was seen, if perhaps changed.
+    pub(super) fn is(&self, look: &Look) -> bool {
+        (self.kind, self.ino) == (look.kind, look.ino)
+    }
 }
 
 /// What is known of a path.
@@ -125,8 +135,8 @@ impl Known {
                     return Ok(known);
                 }
                 let path = folder.join(name);
-                let Look { ino, ctime, mode, uid, gid, .. } = look;
-                known.entries.insert(known.hasher.hash_one(&path), Seen { ino, ctime, mode, uid, gid });
+                let Look { kind, ino, ctime, mode, uid, gid, .. } = look;
+                known.entries.insert(known.hasher.hash_one(&path), Seen { kind, ino, ctime, mode, uid, gid });
                 if look.is_folder() && look.dev == device {
                     folders.push(path);
                 }

@@ -6,8 +6,11 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use tempfile::TempDir;
 
 use super::tree::Root;
 use super::{RehearsalError, trouble};
@@ -21,11 +24,16 @@ const MAKING: Duration = Duration::from_secs(3600);
 /// Makes a folder that only its owner may enter and writes down who that is.
 pub(super) fn new_folder(base: &Path) -> Result<PathBuf, RehearsalError> {
     let failed = |error: io::Error| trouble("make a stage in", base, &error);
-    let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base).map_err(failed)?;
+    let folder = private_folder(base, PREFIX).map_err(failed)?;
     let owner = Process::this().map_err(failed)?;
     let mut file = fs::File::create_new(folder.path().join(OWNER)).map_err(failed)?;
     write!(file, "{} {} {}", owner.pid, owner.started, owner.namespace).map_err(failed)?;
     Ok(folder.keep())
+}
+
+/// Makes a folder with a new name that only its owner may enter.
+pub(super) fn private_folder(base: &Path, prefix: &str) -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix(prefix).permissions(fs::Permissions::from_mode(0o700)).tempdir_in(base)
 }
 
 /// Removes a stage's folder with all it holds.

@@ -1,5 +1,7 @@
 //! Root may do everything, and so would hide what others may not: all tests once more without its rights.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 #[test]
@@ -7,10 +9,11 @@ fn all_of_it_holds_for_nobody_too() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let folder = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777)).tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     // The test program may lie where nobody can reach it.
     let program = folder.path().join("tests");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&program)

@@ -12,7 +12,8 @@ use crate::place::{COPY, Here, METHODS};
 const BEFORE: &str = "mkdir -p src old/deep empty; echo main > src/main; echo lib > src/lib; echo x > old/deep/x
     echo y > old/y; echo run > run.sh; ln -s src/main link; chmod 640 src/lib; touch -d 2001-02-03 src/main old/y run.sh";
 
-const SCRIPT: &str = "echo more >> src/main; rm src/lib; rm -r old; mkdir -p new/a/b; echo n > new/a/b/n; ln new/a/b/n new/m
+const SCRIPT: &str =
+    "echo more >> src/main; rm src/lib; rm -r old; mkdir -p new/a/b; echo n > new/a/b/n; ln new/a/b/n new/m
     chmod 755 run.sh; ln -sfn src link; chmod 700 empty; ln src/main main2; rm -r empty/..2 2>/dev/null; echo s > .dot
     touch -d 2005-06-07 new/m new/a; chmod 555 new/a; mkfifo new/pipe";
 
@@ -79,7 +80,8 @@ fn extended_attributes_come_along_without_those_of_overlayfs() {
             rustix::fs::setxattr(here.path(name), "user.note", b"kept", rustix::fs::XattrFlags::empty()).unwrap();
         }
         // `c` gets new contents, `d/b` is made anew in a folder that hides the old one.
-        let stage = here.rehearse(method, "echo 2 >> a; rm -r d; mkdir d; echo 4 > d/b; echo 5 > d/c; mkdir e; mv c e/c");
+        let stage =
+            here.rehearse(method, "echo 2 >> a; rm -r d; mkdir d; echo 4 > d/b; echo 5 > d/c; mkdir e; mv c e/c");
         let _undo = stage.commit(&here.undo()).unwrap().undo;
         let names = |name: &str| {
             let mut names = vec![0_u8; 1024];
@@ -181,7 +183,7 @@ fn undo_is_refused_when_somebody_worked_on() {
         ("echo lib > src/lib", &["src/lib"]),
         ("chmod 711 run.sh", &["run.sh"]),
         ("chmod 711 empty", &["empty"]),
-        ("mv src s; mkdir src", &["src/lib", "src/main"]),
+        ("mv src s; mkdir src", &["src/main"]),
         ("mkdir old", &["old"]),
     ];
     for (change, named) in changes {
@@ -230,7 +232,8 @@ fn a_link_in_the_way_leads_nowhere() {
     for method in METHODS {
         let here = Here::new();
         here.directly("mkdir -p d/e; echo 1 > d/f; echo 2 > d/e/g");
-        let stage = here.rehearse(method, "echo hack >> d/f; echo hack > d/new; rm d/e/g; mkdir d/n; echo hack > d/n/n");
+        let stage =
+            here.rehearse(method, "echo hack >> d/f; echo hack > d/new; rm d/e/g; mkdir d/n; echo hack > d/n/n");
         let outside = here.outside();
         fs::create_dir(outside.join("e")).unwrap();
         for name in ["f", "e/g"] {

@@ -13,7 +13,8 @@ use nix::sys::signal::{Signal, raise};
 
 use crate::place::{Here, Looks, run};
 
-const BEFORE: &str = "mkdir -p src old keep; echo main > src/main; echo lib > src/lib; echo x > old/x; echo run > run.sh
+const BEFORE: &str =
+    "mkdir -p src old keep; echo main > src/main; echo lib > src/lib; echo x > old/x; echo run > run.sh
     echo kind > kind; chmod 555 keep; echo six > src/six";
 const SCRIPT: &str = "echo more >> src/main; rm src/lib; rm -r old; mkdir new; echo n > new/n; chmod 755 run.sh
     rm kind; mkdir kind; chmod 755 keep; echo > keep/in; chmod 500 keep; mv src/six seven";

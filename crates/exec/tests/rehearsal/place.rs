@@ -102,7 +102,8 @@ pub(crate) fn run(mount: &Mount, script: &[u8]) {
         }
         Mount::Bind { at, source } => (format!("mount --bind '{}' '{}'", source.display(), at.display()), at),
     };
-    let script = [mount.as_bytes(), b" || exit 70; cd '", at.as_os_str().as_bytes(), b"' || exit 71\n", script].concat();
+    let script =
+        [mount.as_bytes(), b" || exit 70; cd '", at.as_os_str().as_bytes(), b"' || exit 71\n", script].concat();
     in_namespace(&script);
 }
 
@@ -147,7 +148,9 @@ impl Tree {
             let metadata = fs::symlink_metadata(&full).unwrap();
             let what = if metadata.is_dir() {
                 let names: Vec<_> = readable(&full, |path| fs::read_dir(path).map(Iterator::collect));
-                paths.extend(names.into_iter().map(|entry: std::io::Result<fs::DirEntry>| path.join(entry.unwrap().file_name())));
+                paths.extend(
+                    names.into_iter().map(|entry: std::io::Result<fs::DirEntry>| path.join(entry.unwrap().file_name())),
+                );
                 What::Folder
             } else if metadata.is_symlink() {
                 What::Link(fs::read_link(&full).unwrap())

@@ -8,9 +8,8 @@ use proptest::prelude::*;
 
 use crate::place::{COPY, Here};
 
-const NAMES: [&str; 12] = [
-    "a", "b", "d", "d/a", "d/b", "d/e", "d/e/f", "g h", "g h/a", r"n\nl", r"\xff\xfe", r"d/\x27q\x27",
-];
+const NAMES: [&str; 12] =
+    ["a", "b", "d", "d/a", "d/b", "d/e", "d/e/f", "g h", "g h/a", r"n\nl", r"\xff\xfe", r"d/\x27q\x27"];
 
 #[derive(Clone, Debug)]
 enum Operation {
@@ -75,7 +74,7 @@ fn operation(hard_links: bool) -> impl Strategy<Value = Operation> {
         4 => name().prop_map(Operation::MakeFolder),
         2 => (name(), 0..MODES.len()).prop_map(|(a, mode)| Operation::Mode(a, mode)),
         1 => (name(), name()).prop_map(|(a, b)| Operation::Link(a, b)),
-        u32::from(hard_links) * 2 => (name(), name()).prop_map(|(a, b)| Operation::HardLink(a, b)),
+        2 => (name(), name()).prop_map(move |(a, b)| if hard_links { Operation::HardLink(a, b) } else { Operation::Touch(a) }),
         1 => name().prop_map(Operation::FileToFolder),
         1 => (name(), any::<u8>()).prop_map(|(a, text)| Operation::FolderToFile(a, text)),
         1 => (name(), any::<u8>()).prop_map(|(a, text)| Operation::Rewrite(a, text)),

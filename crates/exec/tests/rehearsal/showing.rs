@@ -76,9 +76,12 @@ fn kinds_that_take_each_others_place_are_named() {
         let expected = ["Replaced d", "Replaced f", "Added f/x", "Replaced g", "Changed l"];
         assert_eq!(paths(&changes), expected, "{method:?}");
         let lines = changes.lines(200);
-        assert!(lines.iter().any(|line| line.ends_with(
-            "d (folder, 1 file, 2 B → file)  f (file → folder)  g (file → pipe)"
-        )), "{lines:#?}");
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.ends_with("d (folder, 1 file, 2 B → file)  f (file → folder)  g (file → pipe)")),
+            "{lines:#?}"
+        );
         assert!(lines.iter().any(|line| line.ends_with("l → d")), "{lines:#?}");
         assert_eq!(changes.get(Path::new("d")).unwrap().new.as_ref().unwrap().kind, Kind::File);
     }
@@ -151,7 +154,8 @@ fn ten_thousand_files_are_compared_and_committed() {
     for method in METHODS {
         let here = Here::new();
         here.directly("mkdir d; cd d; seq 1 10000 | split -l 1 -a 4 - f");
-        let stage = here.rehearse(method, "cd d; for f in f00* faa[a-z][a-z]; do echo more >> $f; done; cp -r . ../copy");
+        let stage =
+            here.rehearse(method, "cd d; for f in f00* faa[a-z][a-z]; do echo more >> $f; done; cp -r . ../copy");
         let changes = stage.changes().unwrap();
         assert_eq!(changes.totals.files_added, 10_000 + u64::from(changes.get(Path::new("d/f00*")).is_some()) * 2);
         let undo = stage.commit(&here.undo()).unwrap().undo;
@@ -211,7 +215,9 @@ fn what_is_too_large_is_not_copied() {
     assert!(matches!(error, RehearsalError::TooLarge { .. }));
     assert!(error.to_string().contains("too large to copy: more than 1.0 MB in 4 entries (stopped at d/"), "{error}");
     // Where files are shared with the original, bytes cost nothing and there is nothing to refuse.
-    if let Err(error) = Stage::open(&here.workspace(), &here.stages(), Method::Copy { most_bytes: 30_000, most_files: 9 }) {
+    if let Err(error) =
+        Stage::open(&here.workspace(), &here.stages(), Method::Copy { most_bytes: 30_000, most_files: 9 })
+    {
         assert!(matches!(error, RehearsalError::TooLarge { .. }));
     }
     assert!(here.left_over().is_empty());

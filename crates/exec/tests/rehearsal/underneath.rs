@@ -1,6 +1,7 @@
 //! What somebody else changes while a rehearsal is open.
 
 use std::fs;
+use std::path::Path;
 
 use hermes_exec::rehearsal::{Method, RehearsalError};
 
@@ -47,10 +48,10 @@ fn refused_for_each(method: Method) {
         let stage = here.rehearse(method, SCRIPT);
         here.directly(change);
         let before = here.tree();
-        let error = stage.commit(&here.undo()).unwrap_err();
+        let Err(error) = stage.commit(&here.undo()) else { panic!("{change}: committed") };
         let RehearsalError::Underneath { undoing: false, conflicts } = &error else { panic!("{change}: {error}") };
         let paths: Vec<_> = conflicts.iter().map(|conflict| conflict.path.to_str().unwrap()).collect();
-        assert!(paths.contains(&named), "{change}: {paths:?}");
+        assert!(paths.iter().any(|path| Path::new(path).starts_with(named)), "{change}: {paths:?}");
         assert!(error.to_string().starts_with("rehearsal: not committed, nothing was touched: since it began "));
         assert_eq!(here.tree(), before, "{change}");
         assert!(fs::read_dir(here.undo()).unwrap().next().is_none());
@@ -73,7 +74,9 @@ fn a_change_elsewhere_does_not_hinder() {
         let here = Here::new();
         here.directly(BEFORE);
         let stage = here.rehearse(method, SCRIPT);
-        here.directly("echo > d/other; echo >> keep/k; echo > keep/new; rmdir d/e; echo > top; mkdir more; mv top more");
+        here.directly(
+            "echo > d/other; echo >> keep/k; echo > keep/new; rmdir d/e; echo > top; mkdir more; mv top more",
+        );
         let _undo = stage.commit(&here.undo()).unwrap().undo;
         assert_eq!(here.read("d/f"), "1\nmore\n");
         assert_eq!(here.read("d/new"), "new\n");
