@@ -170,3 +170,56 @@ pub(super) fn hindrance(stage: &Stage, path: &Path, present: Option<&Look>) -> O
     };
     Some(Conflict { path: path.to_path_buf(), what })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+
+    use super::super::marker::Known;
+    use super::*;
+    use crate::rehearsal::{Method, Mount};
+
+    /// A stage that could not remember any path of its workspace.
+    fn stage_without_memory(workspace: &Path, base: &Path) -> (Stage, PathBuf) {
+        let mut stage = Stage::open(workspace, base, Method::Overlay).unwrap();
+        stage.known = Known::take(&stage.workspace, 0).unwrap();
+        let Mount::Overlay { upper, .. } = stage.mount() else { unreachable!("it was opened as an overlay") };
+        (stage, upper)
+    }
+
+    fn refusal(stage: &Stage, undo: &Path) -> Option<(PathBuf, Underneath)> {
+        match stage.commit(undo) {
+            Ok(committed) => {
+                committed.undo.undo().unwrap();
+                None
+            }
+            Err(RehearsalError::Underneath { conflicts, .. }) => Some((conflicts[0].path.clone(), conflicts[0].what)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn beyond_its_memory_a_stage_relies_on_the_marker() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["workspace", "workspace/d", "stages", "undo"] {
+            fs::create_dir(path(name)).unwrap();
+        }
+        fs::write(path("workspace/d/old"), "old").unwrap();
+        let (stage, upper) = stage_without_memory(&path("workspace"), &path("stages"));
+        fs::create_dir(upper.join("d")).unwrap();
+        fs::write(upper.join("d/new"), "new").unwrap();
+        assert_eq!(refusal(&stage, &path("undo")), None);
+
+        // The undo has changed the folder, and so might anybody have deleted what is new now.
+        assert_eq!(refusal(&stage, &path("undo")), Some(("d/new".into(), Underneath::Unsure)));
+
+        let (stage, upper) = stage_without_memory(&path("workspace"), &path("stages"));
+        fs::create_dir(upper.join("d")).unwrap();
+        fs::write(upper.join("d/old"), "new").unwrap();
+        assert_eq!(refusal(&stage, &path("undo")), None);
+        fs::write(path("workspace/d/old"), "changed").unwrap();
+        assert_eq!(refusal(&stage, &path("undo")), Some(("d/old".into(), Underneath::Changed)));
+    }
+}

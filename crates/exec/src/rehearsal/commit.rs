@@ -4,6 +4,7 @@
 //! *swap* path by path (renames only, quick), *settle* what was replaced into the undo folder, and note the moment. Until
 //! all is swapped an error or a stop goes back; afterwards the only way is forward.
 
+use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,7 +18,7 @@ use super::copying::Copier;
 use super::journal::{Journal, Line, Plan};
 use super::loosen::Loosened;
 use super::marker::Marker;
-use super::steps::{Bits, Permission, SAVED, Site, Step};
+use super::steps::{Bits, Flush, Permission, SAVED, Site, Step};
 use super::tree::Root;
 use super::undo::{Undo, roll_back};
 use super::{RehearsalError, Stage, owner, trouble};
@@ -58,9 +59,10 @@ pub(super) fn commit(
         return Err(RehearsalError::Underneath { undoing: false, conflicts: found });
     }
     let applied = Changes::new(compared.entries.clone()).totals;
+    let flush = Flush::of(compared.entries.len() as u64 + applied.files_deleted + applied.folders_deleted);
     let failed = |error: io::Error| trouble("make an undo folder in", &base, &error);
     let folder = owner::private_folder(&base, "undo-").map_err(failed)?.keep();
-    let done = prepare_site(stage, &folder).map_err(failed).and_then(|(site, journal)| {
+    let done = prepare_site(stage, &folder, flush).map_err(failed).and_then(|(site, journal)| {
         let mut work = Work { stage, modes, compared, site, journal, watch, done: 0, of: 0 };
         work.run(&folder)
     });
@@ -70,10 +72,10 @@ pub(super) fn commit(
     }
 }
 
-fn prepare_site(stage: &Stage, folder: &Path) -> io::Result<(Site, Journal)> {
+fn prepare_site(stage: &Stage, folder: &Path, flush: Flush) -> io::Result<(Site, Journal)> {
     std::fs::create_dir(folder.join(SAVED))?;
-    let workspace = Root::open(stage.workspace.path())?;
-    let (now, then) = (workspace.itself()?, stage.workspace.itself()?);
+    let workspace = stage.workspace.again()?;
+    let (now, then) = (Root::open(workspace.path())?.itself()?, workspace.itself()?);
     if (now.dev, now.ino) != (then.dev, then.ino) {
         return Err(io::Error::other("the workspace is another folder than the one that was rehearsed"));
     }
@@ -82,7 +84,7 @@ fn prepare_site(stage: &Stage, folder: &Path) -> io::Result<(Site, Journal)> {
     // The same device seen through two mounts does not do: names cannot move between mounts.
     let same_mount = mount(&workspace)?.stx_mnt_id == mount(&undo)?.stx_mnt_id;
     let moves = same_mount && now.dev == undo.itself()?.dev;
-    Ok((Site { workspace, undo, moves }, Journal::create(folder)?))
+    Ok((Site { workspace, undo, moves, flush }, Journal::create(folder)?))
 }
 
 /// Puts everything back after an error; says what came of that.
@@ -115,7 +117,7 @@ impl Work<'_, '_> {
         self.note(&Line::Plan(plan.clone()))?;
         self.next()?;
         self.build(&mut plan, &made_of)?;
-        self.site.flush()?;
+        self.site.flush(&plan.steps)?;
         self.next()?;
         self.note(&Line::Prepared { new: plan.steps.iter().map(|step| step.new).collect() })?;
         // All before the first swap: one gives a new change time to the other names of the same file.
@@ -126,11 +128,10 @@ impl Work<'_, '_> {
             self.next()?;
             self.site.swap(step)?;
         }
-        // Files get their permissions while there is a way back; folders when nothing has to be written in them.
-        for permission in plan.permissions.iter().filter(|permission| !permission.is_worked_in) {
-            self.site.set(permission, permission.after)?;
-        }
-        self.site.flush()?;
+        // Files get their permissions while there is a way back; folders when nothing has to be reached through them.
+        let of_files = |permission: &Permission| (!permission.is_folder).then_some(permission.after);
+        self.site.set_all(&plan.permissions, of_files)?;
+        self.site.flush(&plan.steps)?;
         self.next()?;
         self.note(&Line::Applied)?;
         finish(&self.site, &plan, &mut self.journal, &mut || {
@@ -164,7 +165,7 @@ impl Work<'_, '_> {
                 if let (Some(look), Some(new)) = (look, &entry.new) {
                     let after = Bits { mode: new.mode, uid: new.uid, gid: new.gid };
                     let (path, ino, before) = (entry.path.clone(), look.ino, Bits::of(&look));
-                    permissions.push(Permission { path, ino, before, after, is_worked_in: false });
+                    permissions.push(Permission { path, ino, before, after, is_folder: look.is_folder() });
                 }
                 continue;
             }
@@ -174,35 +175,33 @@ impl Work<'_, '_> {
             steps.push(Step { path: entry.path.clone(), temporary, old, makes, new: None });
             made_of.push(entry.clone());
         }
+        let mut parents = HashSet::new();
         for step in &steps {
             let parent = step.path.parent().unwrap_or(Path::new(""));
-            let is_listed = |permission: &&mut Permission| permission.path == parent;
-            if let Some(permission) = permissions.iter_mut().find(is_listed) {
-                permission.is_worked_in = true;
+            if !parents.insert(parent) || permissions.iter().any(|permission| permission.path == parent) {
                 continue;
             }
             let look = workspace.look(parent).map_err(|error| failed(parent, error))?;
             if let Some(look) = look.filter(|look| look.mode & 0o300 != 0o300) {
                 let (path, ino, bits) = (parent.to_path_buf(), look.ino, Bits::of(&look));
-                permissions.push(Permission { path, ino, before: bits, after: bits, is_worked_in: true });
+                permissions.push(Permission { path, ino, before: bits, after: bits, is_folder: true });
             }
         }
+        // A folder before what it holds.
+        permissions.sort_by(|left, right| left.path.cmp(&right.path));
         let identity = workspace.itself().map_err(|error| failed(Path::new(""), error))?;
         let identity = (identity.dev, identity.ino);
         let workspace = workspace.path().to_path_buf();
-        Ok((Plan { workspace, identity, moves: self.site.moves, steps, permissions }, made_of))
+        Ok((Plan { workspace, identity, moves: self.site.moves, flush: self.site.flush, steps, permissions }, made_of))
     }
 
     fn build(&mut self, plan: &mut Plan, made_of: &[Entry]) -> Result<(), RehearsalError> {
         let Self { stage, modes, compared, .. } = *self;
-        for permission in &plan.permissions {
-            self.site.allow_work(permission)?;
-        }
-        let (from, to) = (Root::open(self.site.workspace.path()), Root::open(self.site.undo.path()));
-        let again = |root: io::Result<Root>| root.map_err(|error| trouble("open", self.site.undo.path(), &error));
-        let (from, to) = (again(from)?, again(to)?);
-        let mut keeper = Copier::new(&from, &to);
-        let mut builder = Copier::out_of_stage(&stage.view, &from, modes);
+        self.site.allow_work(&plan.permissions)?;
+        let again = |root: &Root| root.again().map_err(|error| trouble("open", root.path(), &error));
+        let (from, to) = (again(&self.site.workspace)?, again(&self.site.undo)?);
+        let mut keeper = Copier::new(&from, &to).flushing(plan.flush);
+        let mut builder = Copier::out_of_stage(&stage.view, &from, modes).flushing(plan.flush);
         for ((dev, ino), path) in &compared.unchanged {
             builder.is_already(*dev, *ino, path.clone());
         }
@@ -262,10 +261,8 @@ pub(super) fn finish(
         tell();
         site.settle(number, step)?;
     }
-    for permission in plan.permissions.iter().filter(|permission| permission.is_worked_in) {
-        site.set(permission, permission.after)?;
-    }
-    site.flush()?;
+    site.flush(&plan.steps)?;
+    site.set_all(&plan.permissions, |permission| permission.is_folder.then_some(permission.after))?;
     tell();
     let failed = |error: io::Error| trouble("write to", site.undo.path(), &error);
     let marker = Marker::take(&site.workspace, site.undo.path()).map_err(failed)?;

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::changes::Kind;
 use super::loosen::Loosened;
+use super::steps::Flush;
 use super::tree::{Look, Place, Root};
 use super::{Limit, RehearsalError, trouble};
 
@@ -27,6 +28,8 @@ pub(super) struct Copier<'a> {
     stage: Option<&'a Loosened<'a>>,
     /// Set when the copy becomes a stage: only what can be rehearsed, within bounds, whoever owns it.
     room: Option<Room>,
+    /// Set when every file has to be on disk as soon as it is copied.
+    flush: bool,
 }
 
 /// What a copy may take.
@@ -38,7 +41,7 @@ pub(super) struct Room {
 
 impl<'a> Copier<'a> {
     pub(super) fn new(from: &'a Root, to: &'a Root) -> Self {
-        Self { from, to, links: HashMap::new(), stage: None, room: None }
+        Self { from, to, links: HashMap::new(), stage: None, room: None, flush: false }
     }
 
     pub(super) fn out_of_stage(from: &'a Root, to: &'a Root, modes: &'a Loosened<'a>) -> Self {
@@ -47,6 +50,11 @@ impl<'a> Copier<'a> {
 
     pub(super) fn into_stage(from: &'a Root, to: &'a Root, room: Room) -> Self {
         Self { room: Some(room), ..Self::new(from, to) }
+    }
+
+    /// Whether each copy is flushed on its own.
+    pub(super) fn flushing(self, flush: Flush) -> Self {
+        Self { flush: flush == Flush::Each, ..self }
     }
 
     /// Says that a file of the source exists in the target already: further names become links to it.
@@ -134,9 +142,11 @@ impl<'a> Copier<'a> {
             self.links.insert((look.dev, look.ino), to.to_path_buf());
         }
         self.count(from, 1, 0)?;
+        let mut written = None;
         let made = match look.kind {
             Kind::File => {
                 let (old, new) = (source.read().map_err(failed)?, place.create().map_err(failed)?);
+                written = Some(new.try_clone().map_err(failed)?);
                 let shared = rustix::fs::ioctl_ficlone(&new, &old).is_ok();
                 if !shared {
                     // Counted before it is copied: the limit is there to spare the disk.
@@ -148,7 +158,11 @@ impl<'a> Copier<'a> {
             Kind::Link => source.target().and_then(|target| place.make_link(&target)),
             _ => place.make_node(look),
         };
-        made.and_then(|()| self.dress(&source, look, &place)).map_err(failed)
+        made.and_then(|()| self.dress(&source, look, &place)).map_err(failed)?;
+        match written {
+            Some(file) if self.flush => file.sync_all().map_err(failed),
+            _ => Ok(()),
+        }
     }
 
     /// Gives the copy everything but the contents: owner, attributes, mode, time, in the order in which none undoes
@@ -175,6 +189,9 @@ impl<'a> Copier<'a> {
                     ) => {}
                 other => other?,
             }
+        }
+        if self.flush && look.is_folder() {
+            to.flush()?;
         }
         if look.kind != Kind::Link {
             to.set_mode(self.stage.map_or(look.mode, |modes| modes.mode(look)))?;

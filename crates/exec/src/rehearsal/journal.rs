@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::changes::exact_path;
 use super::marker::Marker;
-use super::steps::{Permission, Step};
+use super::steps::{Flush, Permission, Step};
 
 const NAME: &str = "journal";
 
@@ -41,6 +41,8 @@ pub(super) struct Plan {
     pub(super) identity: (u64, u64),
     /// Whether what is replaced can be moved to the undo folder, rather than copied.
     pub(super) moves: bool,
+    /// How what is written gets to disk.
+    pub(super) flush: Flush,
     pub(super) steps: Vec<Step>,
     pub(super) permissions: Vec<Permission>,
 }

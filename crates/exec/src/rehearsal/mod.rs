@@ -142,7 +142,11 @@ impl Stage {
             Root::open(&folder.join(name)).map(|root| (place, root))
         };
         let marker = Marker::take(&workspace, folder).map_err(failed)?;
-        let most = if method == Method::Overlay { MOST_KNOWN } else { usize::MAX };
+        let most = match method {
+            Method::Overlay => MOST_KNOWN,
+            // Where this is not enough, the copy is refused.
+            Method::Copy { most_files, .. } => usize::try_from(most_files).unwrap_or(usize::MAX),
+        };
         let known = Known::take(&workspace, most).map_err(|error| trouble("read", workspace.path(), &error))?;
         let look = workspace.itself().map_err(failed)?;
         let (place, view, copied) = match method {
@@ -282,7 +286,7 @@ pub enum RehearsalError {
     },
     /// A copy would take more than was allowed.
     #[error(
-        "rehearsal: {} is too large to copy: more than {} in {} entries (stopped at {}); rehearse in a smaller folder, \
+        "rehearsal: {} is too large to copy: more than {} or {} entries (stopped at {}); rehearse in a smaller folder, \
          or where overlays can be mounted",
         render::name(workspace), render::bytes(limit.bytes), render::number(limit.files), render::name(at)
     )]

@@ -40,8 +40,25 @@ pub(super) struct Permission {
     pub(super) ino: u64,
     pub(super) before: Bits,
     pub(super) after: Bits,
-    /// Whether names in this folder are changed, for which its owner must be allowed to write to it.
-    pub(super) is_worked_in: bool,
+    /// Folders must be open to their owner while names in them, or further down, are changed.
+    pub(super) is_folder: bool,
+}
+
+/// How what was written gets to disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Flush {
+    /// File by file: does not wait for what others write.
+    Each,
+    /// The whole file system at once, which is quicker when there is much.
+    Whole,
+}
+
+impl Flush {
+    /// The better way for a number of entries.
+    pub(super) fn of(entries: u64) -> Self {
+        if entries > 64 { Self::Whole } else { Self::Each }
+    }
 }
 
 /// Mode and owner.
@@ -65,6 +82,7 @@ pub(super) struct Site {
     pub(super) undo: Root,
     /// Whether what is replaced is moved to the undo folder; otherwise a copy is made before anything is touched.
     pub(super) moves: bool,
+    pub(super) flush: Flush,
 }
 
 /// The folder of what was replaced, within the undo folder.
@@ -169,20 +187,37 @@ impl Site {
         temporary.remove().map_err(failed)
     }
 
-    /// Allows its owner to work in a folder.
-    pub(super) fn allow_work(&self, permission: &Permission) -> Result<(), RehearsalError> {
-        let allow = || {
-            let Some(look) = self.workspace.look(&permission.path)? else { return Ok(()) };
-            if permission.is_worked_in && look.mode & 0o300 != 0o300 && look.ino == permission.ino {
-                self.workspace.place(&permission.path)?.set_mode(look.mode | 0o700)?;
+    /// Allows the owner of folders to work in them. Outer ones come first in a plan.
+    pub(super) fn allow_work(&self, permissions: &[Permission]) -> Result<(), RehearsalError> {
+        for permission in permissions.iter().filter(|permission| permission.is_folder) {
+            let allow = || {
+                let Some(look) = self.workspace.look(&permission.path)? else { return Ok(()) };
+                if look.mode & 0o700 != 0o700 && look.ino == permission.ino {
+                    self.workspace.place(&permission.path)?.set_mode(look.mode | 0o700)?;
+                }
+                Ok(())
+            };
+            allow().map_err(|error| self.permission_failed(permission, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Gives the permissions of one side to the entries that are asked for, inner ones first.
+    pub(super) fn set_all(
+        &self,
+        permissions: &[Permission],
+        bits: impl Fn(&Permission) -> Option<Bits>,
+    ) -> Result<(), RehearsalError> {
+        for permission in permissions.iter().rev() {
+            if let Some(bits) = bits(permission) {
+                self.set(permission, bits)?;
             }
-            Ok(())
-        };
-        allow().map_err(|error| self.permission_failed(permission, &error))
+        }
+        Ok(())
     }
 
     /// Gives an entry its permissions, if it is still the one that was meant.
-    pub(super) fn set(&self, permission: &Permission, bits: Bits) -> Result<(), RehearsalError> {
+    fn set(&self, permission: &Permission, bits: Bits) -> Result<(), RehearsalError> {
         let set = || {
             let look = self.workspace.look(&permission.path)?;
             let Some(look) = look.filter(|look| look.ino == permission.ino) else {
@@ -203,10 +238,26 @@ impl Site {
         trouble("change the permissions of", &self.workspace.path().join(&permission.path), error)
     }
 
-    /// Everything that was written is on disk afterwards.
-    pub(super) fn flush(&self) -> Result<(), RehearsalError> {
-        for root in [&self.workspace, &self.undo] {
-            rustix::fs::syncfs(root.descriptor()).map_err(|errno| trouble("flush", root.path(), &errno.into()))?;
+    /// Waits until the names that steps made and took are on disk. The contents are, or come with them.
+    pub(super) fn flush(&self, steps: &[Step]) -> Result<(), RehearsalError> {
+        let workspace = steps.iter().map(|step| (&self.workspace, step.path.parent().unwrap_or(Path::new(""))));
+        let undo = [Path::new(SAVED), Path::new("")].map(|path| (&self.undo, path));
+        match self.flush {
+            Flush::Whole => {
+                for root in [&self.workspace, &self.undo] {
+                    let flushed = rustix::fs::syncfs(root.descriptor());
+                    flushed.map_err(|errno| trouble("flush", root.path(), &errno.into()))?;
+                }
+            }
+            Flush::Each => {
+                for (root, folder) in workspace.chain(undo) {
+                    match root.place(folder).and_then(|place| place.flush()) {
+                        // A folder that may be written but not read: it gets to disk a little later.
+                        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                        flushed => flushed.map_err(|error| trouble("flush", &root.path().join(folder), &error))?,
+                    }
+                }
+            }
         }
         Ok(())
     }

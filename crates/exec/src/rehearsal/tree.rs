@@ -98,6 +98,11 @@ impl Root {
         Ok(Self { folder, path: path.to_path_buf() })
     }
 
+    /// The same folder once more, whatever its path leads to by now.
+    pub(super) fn again(&self) -> io::Result<Self> {
+        Ok(Self { folder: self.folder.try_clone()?, path: self.path.clone() })
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -273,6 +278,11 @@ impl Place {
         Ok(rustix::fs::chmod(path, Mode::from_raw_mode(mode))?)
     }
 
+    /// Waits until a file or a folder is on disk.
+    pub(super) fn flush(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(self.open(OFlags::RDONLY | OFlags::NONBLOCK, 0)?)?)
+    }
+
     pub(super) fn set_owner(&self, uid: u32, gid: u32) -> io::Result<()> {
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
         Ok(rustix::fs::chownat(&self.folder, &self.name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?)
@@ -339,8 +349,10 @@ impl Place {
                 break;
             }
             for name in names {
-                let place = Self { folder: top.try_clone()?, name };
-                place.empty_into(&top, &mut moved)?;
+                if rustix::fs::unlinkat(&top, &name, AtFlags::empty()).is_err() {
+                    let place = Self { folder: top.try_clone()?, name };
+                    place.empty_into(&top, &mut moved)?;
+                }
             }
         }
         Ok(rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR)?)
@@ -355,12 +367,12 @@ impl Place {
         }
         let folder = self.open_to_empty()?;
         for name in names(&folder)? {
-            let inner = Self { folder: folder.try_clone()?, name };
-            match rustix::fs::unlinkat(&inner.folder, &inner.name, AtFlags::empty()) {
+            match rustix::fs::unlinkat(&folder, &name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => continue,
                 Err(Errno::ISDIR | Errno::PERM) => {}
                 Err(errno) => return Err(errno.into()),
             }
+            let inner = Self { folder: folder.try_clone()?, name };
             // A folder can change its parent only when it may be written itself.
             inner.set_mode(0o700)?;
             if rustix::fs::unlinkat(&inner.folder, &inner.name, AtFlags::REMOVEDIR).is_ok() {

@@ -8,7 +8,7 @@ use super::commit::{Progress, finish};
 use super::copying::Copier;
 use super::journal::{Journal, Line, Plan, Reached};
 use super::marker::Marker;
-use super::steps::{Bits, Site, Step};
+use super::steps::{Bits, Permission, Site, Step};
 use super::tree::Root;
 use super::{RehearsalError, owner, trouble};
 
@@ -52,9 +52,7 @@ impl Undo {
             }
             Reached::Applied(plan) => {
                 let (site, mut journal) = again(&folder, &plan)?;
-                for permission in &plan.permissions {
-                    site.allow_work(permission)?;
-                }
+                site.allow_work(&plan.permissions)?;
                 finish(&site, &plan, &mut journal, &mut || {})?;
                 Ok(Recovered::Committed(Self { folder }))
             }
@@ -128,7 +126,7 @@ fn again(folder: &Path, plan: &Plan) -> Result<(Site, Journal), RehearsalError> 
     }
     let undo = Root::open(folder).map_err(|error| failed(folder, &error))?;
     let journal = Journal::reopen(folder).map_err(|error| failed(folder, &error))?;
-    Ok((Site { workspace, undo, moves: plan.moves }, journal))
+    Ok((Site { workspace, undo, moves: plan.moves, flush: plan.flush }, journal))
 }
 
 /// Brings the workspace back from a commit that had not swapped everything, and removes the undo folder.
@@ -158,18 +156,14 @@ fn restore_all(
     watch: &mut dyn FnMut(Progress),
 ) -> Result<(), RehearsalError> {
     let (site, _) = again(folder, plan)?;
-    for permission in &plan.permissions {
-        site.allow_work(permission)?;
-    }
-    let mut copier = Copier::new(&site.undo, &site.workspace);
+    site.allow_work(&plan.permissions)?;
+    let mut copier = Copier::new(&site.undo, &site.workspace).flushing(plan.flush);
     for (number, step) in plan.steps.iter().enumerate().rev() {
         watch(Progress { done: plan.steps.len() - number, of: plan.steps.len() });
         site.restore(number, step, may_be_swapped, &mut copier)?;
     }
-    for permission in &plan.permissions {
-        site.set(permission, permission.before)?;
-    }
-    site.flush()
+    site.flush(&plan.steps)?;
+    site.set_all(&plan.permissions, |permission| Some(permission.before))
 }
 
 /// Marks a folder as rubbish, so that an interrupted removal is not mistaken for something to take back.
@@ -187,16 +181,31 @@ pub(super) fn clear(folder: &Path) -> Result<(), RehearsalError> {
 }
 
 /// What was changed since the commit.
+///
+/// The command may have closed a folder to its owner, who then has to open it to look into it. So folders are opened one
+/// after the other, outer ones first, and closed again when there is a conflict.
 fn conflicts(site: &Site, plan: &Plan, marker: Marker) -> Result<Vec<Conflict>, RehearsalError> {
-    let mut found = Vec::new();
-    for step in &plan.steps {
-        let checked = check(site, step, marker, &mut found);
-        checked.map_err(|error| trouble("check", &plan.workspace.join(&step.path), &error))?;
+    let (mut found, mut opened) = (Vec::new(), 0);
+    let looked = look_for_conflicts(site, plan, marker, &mut found, &mut opened);
+    if looked.is_err() || !found.is_empty() {
+        let of_folders = |permission: &Permission| permission.is_folder.then_some(permission.after);
+        site.set_all(&plan.permissions[..opened], of_folders)?;
     }
+    looked?;
+    found.sort_by(|left, right| left.path.as_os_str().cmp(right.path.as_os_str()));
+    Ok(found)
+}
+
+fn look_for_conflicts(
+    site: &Site,
+    plan: &Plan,
+    marker: Marker,
+    found: &mut Vec<Conflict>,
+    opened: &mut usize,
+) -> Result<(), RehearsalError> {
+    let failed = |path: &Path, error: io::Error| trouble("check", &plan.workspace.join(path), &error);
     for permission in &plan.permissions {
-        let look = site.workspace.look(&permission.path);
-        let look = look.map_err(|error| trouble("check", &plan.workspace.join(&permission.path), &error))?;
-        let what = match look {
+        let what = match site.workspace.look(&permission.path).map_err(|error| failed(&permission.path, error))? {
             None => Some(Underneath::Deleted),
             Some(look) if look.ino != permission.ino => Some(Underneath::Replaced),
             Some(look) if Bits::of(&look) != permission.after => Some(Underneath::Changed),
@@ -204,10 +213,17 @@ fn conflicts(site: &Site, plan: &Plan, marker: Marker) -> Result<Vec<Conflict>, 
             Some(look) if !look.is_folder() && marker.is_before(&look) => Some(Underneath::Changed),
             Some(_) => None,
         };
-        found.extend(what.map(|what| Conflict { path: permission.path.clone(), what }));
+        if let Some(what) = what {
+            found.push(Conflict { path: permission.path.clone(), what });
+            return Ok(());
+        }
+        site.allow_work(std::slice::from_ref(permission))?;
+        *opened += 1;
     }
-    found.sort_by(|left, right| left.path.as_os_str().cmp(right.path.as_os_str()));
-    Ok(found)
+    for step in &plan.steps {
+        check(site, step, marker, found).map_err(|error| failed(&step.path, error))?;
+    }
+    Ok(())
 }
 
 fn check(site: &Site, step: &Step, marker: Marker, found: &mut Vec<Conflict>) -> io::Result<()> {

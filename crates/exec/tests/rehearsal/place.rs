@@ -20,7 +20,16 @@ pub(crate) struct Here {
 
 impl Here {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// All of it on a file system in memory.
+    pub(crate) fn in_memory() -> Self {
+        Self::within(Path::new("/dev/shm"))
+    }
+
+    fn within(folder: &Path) -> Self {
+        let folder = tempfile::tempdir_in(folder).unwrap();
         for name in ["workspace", "stages", "undo"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
@@ -118,6 +127,9 @@ fn in_namespace(script: &[u8]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// When each file was written.
+type Times = Vec<(PathBuf, (i64, i64))>;
+
 /// Everything about a tree that a comparison may ask for.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Tree(pub(crate) BTreeMap<PathBuf, Node>);
@@ -143,19 +155,23 @@ impl Tree {
     pub(crate) fn of(root: &Path) -> Self {
         let mut nodes = BTreeMap::new();
         let mut paths = vec![PathBuf::new()];
+        let mut opened = Vec::new();
         while let Some(path) = paths.pop() {
             let full = root.join(&path);
             let metadata = fs::symlink_metadata(&full).unwrap();
+            let needed = if metadata.is_dir() { 0o500 } else { 0o400 };
+            // Without the rights of root; a test that asks for change times does not take permissions away.
+            if !metadata.is_symlink() && metadata.mode() & needed != needed && !rustix::process::geteuid().is_root() {
+                fs::set_permissions(&full, fs::Permissions::from_mode(0o700)).unwrap();
+                opened.push((full.clone(), metadata.permissions()));
+            }
             let what = if metadata.is_dir() {
-                let names: Vec<_> = readable(&full, |path| fs::read_dir(path).map(Iterator::collect));
-                paths.extend(
-                    names.into_iter().map(|entry: std::io::Result<fs::DirEntry>| path.join(entry.unwrap().file_name())),
-                );
+                paths.extend(fs::read_dir(&full).unwrap().map(|entry| path.join(entry.unwrap().file_name())));
                 What::Folder
             } else if metadata.is_symlink() {
                 What::Link(fs::read_link(&full).unwrap())
             } else if metadata.is_file() {
-                What::File(readable(&full, |path| fs::read(path)))
+                What::File(fs::read(&full).unwrap())
             } else {
                 What::Other
             };
@@ -168,6 +184,9 @@ impl Tree {
             };
             nodes.insert(path, node);
         }
+        for (path, permissions) in opened.into_iter().rev() {
+            fs::set_permissions(path, permissions).unwrap();
+        }
         Self(nodes)
     }
 
@@ -177,7 +196,7 @@ impl Tree {
     }
 
     /// The same, and when each file was written.
-    pub(crate) fn looks_and_times(&self) -> (Looks, Vec<(PathBuf, (i64, i64))>) {
+    pub(crate) fn looks_and_times(&self) -> (Looks, Times) {
         let files = self.0.iter().filter(|(_, node)| node.what != What::Folder);
         (self.looks(), files.map(|(path, node)| (path.clone(), node.mtime)).collect())
     }
@@ -203,16 +222,4 @@ impl std::fmt::Debug for Looks {
         }
         Ok(())
     }
-}
-
-/// Reads what its own mode may forbid; only for trees whose change times nobody asks for afterwards.
-fn readable<T>(path: &Path, read: impl Fn(&Path) -> std::io::Result<T>) -> T {
-    if let Ok(read) = read(path) {
-        return read;
-    }
-    let mode = fs::metadata(path).unwrap().permissions();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
-    let done = read(path).unwrap();
-    fs::set_permissions(path, mode).unwrap();
-    done
 }

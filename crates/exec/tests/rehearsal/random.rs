@@ -83,7 +83,12 @@ fn operation(hard_links: bool) -> impl Strategy<Value = Operation> {
 }
 
 fn obeys_the_law(method: Method, before: &[Operation], rehearsed: &[Operation]) -> Result<(), TestCaseError> {
-    let (before, rehearsed) = (script(before), script(rehearsed));
+    let (mut before, rehearsed) = (script(before), script(rehearsed));
+    if !rustix::process::geteuid().is_root() {
+        // Where a stage is mounted the command has root's rights over its own files, but nobody else has them: what
+        // cannot be read cannot be compared.
+        before.push_str("chmod -R u+rX .\n");
+    }
     let (here, direct) = (Here::new(), Here::new());
     here.directly(&before);
     direct.directly(&before);
@@ -100,11 +105,15 @@ fn obeys_the_law(method: Method, before: &[Operation], rehearsed: &[Operation]) 
     let again = stage.changes().unwrap();
     prop_assert_eq!(changes.to_string(), again.to_string());
     let undo = stage.commit(&here.undo()).unwrap().undo;
-    prop_assert_eq!(here.tree().looks(), direct.tree().looks());
     drop(stage);
     Undo::open(undo.path()).unwrap().undo().unwrap();
     prop_assert_eq!(here.tree().looks_and_times(), untouched.looks_and_times());
     prop_assert!(here.left_over().is_empty());
+
+    // Once more for a look at what is committed: to look may mean to take a mode away, and would hinder the undo.
+    let stage = here.rehearse(method, &rehearsed);
+    stage.commit(&here.undo()).unwrap().undo.discard().unwrap();
+    prop_assert_eq!(here.tree().looks(), direct.tree().looks());
     Ok(())
 }
 
