@@ -21,7 +21,7 @@ use super::marker::Marker;
 use super::steps::{Bits, Flush, Permission, SAVED, Site, Step};
 use super::tree::Root;
 use super::undo::{Undo, roll_back};
-use super::{RehearsalError, Stage, owner, trouble};
+use super::{RehearsalError, Stage, owner, reason, trouble};
 
 /// A commit that is done.
 #[derive(Debug)]
@@ -89,12 +89,14 @@ fn prepare_site(stage: &Stage, folder: &Path, flush: Flush) -> io::Result<(Site,
 
 /// Puts everything back after an error; says what came of that.
 fn back(folder: &Path, error: &RehearsalError) -> RehearsalError {
-    let why = error.to_string();
-    let why = why.strip_prefix("rehearsal: ").unwrap_or(&why).to_owned();
+    let why = match error {
+        RehearsalError::PutBack { why } => why.clone(),
+        error => reason(error),
+    };
     match roll_back(folder) {
         Err(RehearsalError::NoUndo { .. }) => RehearsalError::Unsettled { why, undo: folder.to_path_buf() },
         Ok(()) => RehearsalError::PutBack { why },
-        Err(then) => RehearsalError::Half { why, then: then.to_string(), undo: folder.to_path_buf() },
+        Err(then) => RehearsalError::Half { why, then: reason(&then), undo: folder.to_path_buf() },
     }
 }
 

@@ -13,13 +13,13 @@ use super::changes::{Change, Entry, Inside, Kind, State};
 use super::copying::{is_whiteout, overlay_mark};
 use super::loosen::Loosened;
 use super::marker::{Known, Memory};
-use super::tree::{Look, Root};
+use super::tree::{Look, Root, is_boundary};
 use super::{RehearsalError, Stage, diff, trouble};
 
 /// The changes, and what a commit has to know besides.
 pub(super) struct Compared {
     pub(super) entries: Vec<Entry>,
-    /// Files of several names in the stage, by device and inode, of which one name is unchanged: that one.
+    /// Entries of several names in the stage, by device and inode, of which one name is unchanged: that one.
     pub(super) unchanged: HashMap<(u64, u64), PathBuf>,
 }
 
@@ -36,8 +36,9 @@ enum Below {
 
 pub(super) fn compare(stage: &Stage, modes: &Loosened<'_>) -> Result<Compared, RehearsalError> {
     let Stage { workspace, view, copied, .. } = stage;
+    let device = workspace.itself().map_err(|error| trouble("read", workspace.path(), &error))?.dev;
     let found = Compared { entries: Vec::new(), unchanged: HashMap::new() };
-    let mut walk = Walk { workspace, view, copied: copied.as_ref(), modes, found };
+    let mut walk = Walk { workspace, view, copied: copied.as_ref(), modes, device, found };
     let top = if copied.is_some() { Below::Hidden } else { Below::ShowsThrough };
     let mut folders = vec![(PathBuf::new(), top)];
     while let Some((folder, below)) = folders.pop() {
@@ -52,6 +53,8 @@ struct Walk<'a> {
     view: &'a Root,
     copied: Option<&'a Known>,
     modes: &'a Loosened<'a>,
+    /// The device of the workspace.
+    device: u64,
     found: Compared,
 }
 
@@ -61,7 +64,12 @@ impl Walk<'_> {
         let children = self.view.children(folder)?;
         let mut next = Vec::new();
         if below == Below::Hidden {
-            for (name, old) in self.workspace.children(folder)? {
+            let below = match self.workspace.children(folder) {
+                // Another file system begins here, which the stage knows nothing of.
+                Err(error) if is_boundary(&error) => Vec::new(),
+                below => below?,
+            };
+            for (name, old) in below {
                 let path = folder.join(&name);
                 let is_there = children.binary_search_by(|(child, _)| child.cmp(&name)).is_ok();
                 // What was not there when the copy was made was not deleted by the command.
@@ -90,6 +98,8 @@ impl Walk<'_> {
     fn inner_folder(&mut self, path: PathBuf, new: &Look, old: Option<Look>) -> io::Result<Below> {
         let copied = self.seen(&path);
         match old {
+            // Another file system is mounted here. What it is like says nothing of the folder below.
+            Some(old) if old.is_folder() && old.dev != self.device => Ok(Below::ShowsThrough),
             Some(old) if old.is_folder() => {
                 // The permissions that the command found: with a copy those of the copy, which may have another owner.
                 let before = copied.unwrap_or((old.mode, old.uid, old.gid));
@@ -142,7 +152,7 @@ impl Walk<'_> {
             let entry = self.entry(path, Change::Changed, Some(&old), Some(new))?;
             self.add(entry);
         } else if same_owner && same_mode && same_attributes {
-            if new.links > 1 && new.kind == Kind::File {
+            if new.links > 1 {
                 self.found.unchanged.insert((new.dev, new.ino), path);
             }
         } else {
@@ -213,7 +223,7 @@ impl Walk<'_> {
                 Err(error) => Err(error),
             },
             Kind::Link => Ok(before.target()? == now.target()?),
-            Kind::Device => Ok(old.rdev == new.rdev),
+            Kind::Device => Ok((old.format, old.rdev) == (new.format, new.rdev)),
             Kind::Folder | Kind::Pipe | Kind::Socket => Ok(true),
         }
     }

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::changes::Kind;
 use super::loosen::Loosened;
 use super::steps::Flush;
-use super::tree::{Look, Place, Root};
+use super::tree::{Look, Place, Root, is_boundary};
 use super::{Limit, RehearsalError, trouble};
 
 /// Copies entries from one root to another and remembers which files it has seen, for their further names.
@@ -85,7 +85,12 @@ impl<'a> Copier<'a> {
         let mut made: Vec<(PathBuf, PathBuf, Look)> = Vec::new();
         let mut open = vec![(from.to_path_buf(), to.to_path_buf())];
         while let Some((from, to)) = open.pop() {
-            for (name, look) in from_root.children(&from).map_err(|error| failed(&from, error))? {
+            let children = match from_root.children(&from) {
+                // Another mount of the same device.
+                Err(error) if is_boundary(&error) => continue,
+                children => children.map_err(|error| failed(&from, error))?,
+            };
+            for (name, look) in children {
                 let (from, to) = (from.join(&name), to.join(&name));
                 if !look.is_folder() {
                     self.leaf(&from, &look, &to)?;
@@ -134,7 +139,7 @@ impl<'a> Copier<'a> {
             return Ok(());
         }
         let place = self.to.place(to).map_err(failed)?;
-        if look.kind == Kind::File && look.links > 1 {
+        if look.links > 1 {
             if let Some(first) = self.links.get(&(look.dev, look.ino)).cloned() {
                 self.count(from, 1, 0)?;
                 return self.to.place(&first).and_then(|first| first.link_to(&place)).map_err(failed);

@@ -62,7 +62,8 @@ const COUNTING: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// An overlay file system: costs nothing until something is written.
+    /// An overlay file system: costs nothing until something is written. Without real root it cannot be mounted where
+    /// the workspace holds mounts that were made outside of the sandbox's user namespace.
     Overlay,
     /// A copy of the workspace: works everywhere.
     Copy {
@@ -360,4 +361,10 @@ fn trouble(doing: &'static str, path: &Path, error: &io::Error) -> RehearsalErro
     let text = error.to_string();
     let why = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
     RehearsalError::Io { doing, path: path.to_path_buf(), why }
+}
+
+/// An error within the sentence of another one.
+fn reason(error: &RehearsalError) -> String {
+    let text = error.to_string();
+    text.strip_prefix("rehearsal: ").unwrap_or(&text).to_owned()
 }

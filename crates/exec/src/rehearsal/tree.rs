@@ -35,6 +35,8 @@ pub(super) struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) kind: Kind,
+    /// Tells the two sorts of devices apart.
+    pub(super) format: FileType,
     pub(super) dev: u64,
     pub(super) ino: u64,
     pub(super) links: u64,
@@ -52,7 +54,8 @@ pub(super) struct Look {
 
 impl Look {
     fn from(stat: &rustix::fs::Stat) -> Self {
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
+        let format = FileType::from_raw_mode(stat.st_mode);
+        let kind = match format {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Folder,
             FileType::Symlink => Kind::Link,
@@ -62,6 +65,7 @@ impl Look {
         };
         Self {
             kind,
+            format,
             dev: stat.st_dev,
             ino: stat.st_ino,
             links: links(stat),
@@ -81,7 +85,7 @@ impl Look {
 
     /// How overlayfs writes "this was deleted" when it may make devices: a character device with the number 0:0.
     pub(super) fn is_whiteout_device(&self) -> bool {
-        self.kind == Kind::Device && self.rdev == 0
+        self.format == FileType::CharacterDevice && self.rdev == 0
     }
 }
 
@@ -167,6 +171,11 @@ pub(super) fn is_no_way(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV))
 }
 
+/// Whether a path was refused because another file system, or another mount of this one, begins on it.
+pub(super) fn is_boundary(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::XDEV.raw_os_error())
+}
+
 fn names(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
     let entries = Dir::read_from(folder)?;
     let mut names = Vec::new();
@@ -233,12 +242,13 @@ impl Place {
 
     /// Makes a pipe, a socket or a device like the given one.
     pub(super) fn make_node(&self, like: &Look) -> io::Result<()> {
-        let kind = match like.kind {
-            Kind::Pipe => FileType::Fifo,
-            Kind::Socket => FileType::Socket,
-            _ => FileType::CharacterDevice,
-        };
-        Ok(rustix::fs::mknodat(&self.folder, &self.name, kind, Mode::from_raw_mode(like.mode & 0o700), like.rdev)?)
+        Ok(rustix::fs::mknodat(
+            &self.folder,
+            &self.name,
+            like.format,
+            Mode::from_raw_mode(like.mode & 0o700),
+            like.rdev,
+        )?)
     }
 
     /// Gives a file a further name.

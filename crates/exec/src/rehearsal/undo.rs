@@ -10,7 +10,7 @@ use super::journal::{Journal, Line, Plan, Reached};
 use super::marker::Marker;
 use super::steps::{Bits, Permission, Site, Step};
 use super::tree::Root;
-use super::{RehearsalError, owner, trouble};
+use super::{RehearsalError, owner, reason, trouble};
 
 /// What a commit replaced, in a folder of its own. It outlives the process; see [`Undo::open`].
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Undo {
         }
         journal.write(&Line::TakingBack).map_err(|error| trouble("write to", &self.folder, &error))?;
         take_back(&self.folder, &plan, watch)
-            .map_err(|error| RehearsalError::Unfinished { why: error.to_string(), undo: self.folder.clone() })
+            .map_err(|error| RehearsalError::Unfinished { why: reason(&error), undo: self.folder.clone() })
     }
 
     /// Gives up the way back and removes what was kept for it.

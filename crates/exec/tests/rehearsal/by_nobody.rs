@@ -41,6 +41,11 @@ fn the_law_holds_for_nobody_too() {
 }
 
 #[test]
+fn mounts_hold_for_nobody_too() {
+    holds_for_nobody("mounts::");
+}
+
+#[test]
 fn showing_holds_for_nobody_too() {
     holds_for_nobody("showing::");
 }

@@ -158,7 +158,7 @@ fn a_commit_can_be_stopped_at_every_step_until_all_is_swapped() {
             match done {
                 Err(error) => {
                     assert!(matches!(error, RehearsalError::PutBack { .. }), "{error}");
-                    assert!(error.to_string().ends_with("everything was put back: stopped"), "{error}");
+                    assert_eq!(error.to_string(), "rehearsal: not committed, everything was put back: stopped");
                     assert_eq!(here.tree().looks_and_times(), before, "stopped after {after}");
                 }
                 Ok(committed) => {

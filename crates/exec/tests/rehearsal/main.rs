@@ -4,6 +4,7 @@
 mod by_nobody;
 mod committing;
 mod crashes;
+mod mounts;
 mod place;
 mod random;
 mod showing;

@@ -123,7 +123,10 @@ pub(crate) fn run_in(folder: &Path, script: &[u8]) {
 
 fn in_namespace(script: &[u8]) {
     let script = OsString::from_vec([b"umask 022\n", script, b"\n:"].concat());
-    let output = Command::new("unshare").args(["-Urm", "bash", "-c"]).arg(script).output().unwrap();
+    // A further user namespace could not mount an overlay of a folder in which something else is mounted: it might show
+    // what lies below that mount.
+    let namespaces = if std::env::var_os(crate::mounts::ROLE).is_some() { "-m" } else { "-Urm" };
+    let output = Command::new("unshare").args([namespaces, "bash", "-c"]).arg(script).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

@@ -111,7 +111,8 @@ fn a_change_during_the_commit_is_put_back() {
         std::ops::ControlFlow::Continue(())
     });
     let error = error.unwrap_err();
-    assert!(error.to_string().ends_with("everything was put back: d/f changed at the last moment"), "{error}");
+    let expected = "rehearsal: not committed, everything was put back: d/f changed at the last moment";
+    assert_eq!(error.to_string(), expected);
     let direct = Here::new();
     direct.directly(BEFORE);
     direct.directly("echo >> d/f");
