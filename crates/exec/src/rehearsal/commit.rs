@@ -240,6 +240,8 @@ impl Work<'_, '_> {
             (None, Change::Added) => None,
             (look, _) if look.map(|look| look.ino) != step.old => hindrance(self.stage, &step.path, look.as_ref())
                 .or(Some(super::Conflict { path: step.path.clone(), what: super::Underneath::Replaced })),
+            // A file of several names may have got one more from us meanwhile, and a new change time with it.
+            (Some(look), _) if look.links > 1 && !look.is_folder() => None,
             (look, _) => hindrance(self.stage, &step.path, look.as_ref()),
         };
         match conflict {

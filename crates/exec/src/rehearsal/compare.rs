@@ -99,7 +99,7 @@ impl Walk<'_> {
         let copied = self.seen(&path);
         match old {
             // Another file system is mounted here. What it is like says nothing of the folder below.
-            Some(old) if old.is_folder() && old.dev != self.device => Ok(Below::ShowsThrough),
+            Some(old) if old.dev != self.device && self.workspace.is_mounted_on(&path)? => Ok(Below::ShowsThrough),
             Some(old) if old.is_folder() => {
                 // The permissions that the command found: with a copy those of the copy, which may have another owner.
                 let before = copied.unwrap_or((old.mode, old.uid, old.gid));

@@ -62,6 +62,15 @@ impl<'a> Copier<'a> {
         self.links.insert((dev, ino), path);
     }
 
+    /// Says that a copy has got another name, perhaps with further copies in it.
+    pub(super) fn was_renamed(&mut self, from: &Path, to: &Path) {
+        for path in self.links.values_mut() {
+            if let Ok(rest) = path.strip_prefix(from) {
+                *path = if rest.as_os_str().is_empty() { to.to_path_buf() } else { to.join(rest) };
+            }
+        }
+    }
+
     /// Copies one entry with all it holds to a path that is free.
     pub(super) fn entry(&mut self, from: &Path, to: &Path) -> Result<(), RehearsalError> {
         let failed = |error: io::Error| trouble("copy", &self.from.path().join(from), &error);
@@ -80,13 +89,12 @@ impl<'a> Copier<'a> {
     pub(super) fn inside(&mut self, from: &Path, to: &Path) -> Result<(), RehearsalError> {
         let from_root = self.from;
         let failed = |path: &Path, error: io::Error| trouble("copy", &from_root.path().join(path), &error);
-        let device = from_root.itself().map_err(|error| failed(from, error))?.dev;
         // Folders get their modes and times when all they hold is in place, innermost first.
         let mut made: Vec<(PathBuf, PathBuf, Look)> = Vec::new();
         let mut open = vec![(from.to_path_buf(), to.to_path_buf())];
         while let Some((from, to)) = open.pop() {
             let children = match from_root.children(&from) {
-                // Another mount of the same device.
+                // What is mounted here is no part of the tree.
                 Err(error) if is_boundary(&error) => continue,
                 children => children.map_err(|error| failed(&from, error))?,
             };
@@ -99,9 +107,7 @@ impl<'a> Copier<'a> {
                 self.count(&from, 1, 0)?;
                 let make = || self.to.place(&to)?.make_folder();
                 make().map_err(|error| failed(&from, error))?;
-                if look.dev == device {
-                    open.push((from.clone(), to.clone()));
-                }
+                open.push((from.clone(), to.clone()));
                 made.push((from, to, look));
             }
         }

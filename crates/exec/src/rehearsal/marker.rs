@@ -16,7 +16,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps};
 
 use super::changes::Kind;
-use super::tree::{Look, Root};
+use super::tree::{Look, Root, is_boundary};
 
 /// A moment that lies strictly before every later change of the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -115,15 +115,15 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Looks at up to `most` entries below `root`, not at other file systems.
+    /// Looks at up to `most` entries below `root`, not at what is mounted there.
     pub(super) fn take(root: &Root, most: usize) -> io::Result<Self> {
-        let device = root.itself()?.dev;
         let mut known = Self { hasher: RandomState::new(), entries: HashMap::new(), complete: true };
         let mut folders = vec![PathBuf::new()];
         while let Some(folder) = folders.pop() {
             let children = match root.children(&folder) {
                 Ok(children) => children,
                 Err(error) if folder.as_os_str().is_empty() => return Err(error),
+                Err(error) if is_boundary(&error) => continue,
                 Err(_) => {
                     known.complete = false;
                     continue;
@@ -137,7 +137,7 @@ impl Known {
                 let path = folder.join(name);
                 let Look { kind, ino, ctime, mode, uid, gid, .. } = look;
                 known.entries.insert(known.hasher.hash_one(&path), Seen { kind, ino, ctime, mode, uid, gid });
-                if look.is_folder() && look.dev == device {
+                if look.is_folder() {
                     folders.push(path);
                 }
             }

@@ -180,6 +180,7 @@ impl Site {
                 (None, _) => place.move_to(&temporary),
             };
             back.map_err(failed)?;
+            copier.was_renamed(&step.temporary_path(), &step.path);
         } else if has_old(&temporary).map_err(failed)? {
             // Somebody took the path while it was in between. What was there must not be lost for that.
             return Err(failed(Errno::EXIST.into()));

@@ -150,6 +150,14 @@ impl Root {
         }
     }
 
+    /// Whether another file system begins at this path. Another device does not tell: some file systems have several.
+    pub(super) fn is_mounted_on(&self, path: &Path) -> io::Result<bool> {
+        match self.beneath(path, OFlags::PATH) {
+            Err(error) if is_boundary(&error) => Ok(true),
+            opened => opened.map(|_| false),
+        }
+    }
+
     /// The names in a folder and what they are, in the order of their bytes.
     pub(super) fn children(&self, path: &Path) -> io::Result<Vec<(OsString, Look)>> {
         let folder = self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY)?;

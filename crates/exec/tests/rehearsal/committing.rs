@@ -129,16 +129,18 @@ fn other_names_of_a_changed_file_keep_what_they_had() {
 
 #[test]
 fn names_of_one_file_that_a_copy_changed_stay_names_of_one_file() {
-    let here = Here::new();
-    here.directly("echo 1 > a; ln a b; ln a c; echo x > d");
-    let before = here.tree();
-    let stage = here.rehearse(COPY, "echo 2 >> a; rm c; ln a e");
-    let undo = stage.commit(&here.undo()).unwrap().undo;
-    assert_eq!(here.read("b"), "1\n2\n");
-    assert_eq!(fs::metadata(here.path("e")).unwrap().nlink(), 3);
-    undo.undo().unwrap();
-    assert_eq!(here.tree().looks_and_times(), before.looks_and_times());
-    assert_eq!(fs::metadata(here.path("c")).unwrap().nlink(), 3);
+    for here in [Here::new(), Here::undoing_elsewhere()] {
+        here.directly("echo 1 > a; ln a b; ln a c; echo x > d; ln d f; ln d g");
+        let before = here.tree();
+        let stage = here.rehearse(COPY, "echo 2 >> a; rm c; ln a e; mv f h; rm g");
+        let undo = stage.commit(&here.undo()).unwrap().undo;
+        assert_eq!(here.read("b"), "1\n2\n");
+        let names = |name: &str| fs::metadata(here.path(name)).unwrap().nlink();
+        assert_eq!((names("e"), names("h")), (3, 2));
+        undo.undo().unwrap();
+        assert_eq!(here.tree().looks_and_times(), before.looks_and_times());
+        assert_eq!(names("c"), 3);
+    }
 }
 
 #[test]
