@@ -87,7 +87,7 @@ impl Walk<'_> {
                     self.gone(path, &old)?;
                 }
             } else if new.is_folder() {
-                next.push((path.clone(), self.inner_folder(path, &new, old)?));
+                next.push((path.clone(), self.inner_folder(path, &new, old, below)?));
             } else {
                 self.leaf(path, &new, old)?;
             }
@@ -95,7 +95,7 @@ impl Walk<'_> {
         Ok(next)
     }
 
-    fn inner_folder(&mut self, path: PathBuf, new: &Look, old: Option<Look>) -> io::Result<Below> {
+    fn inner_folder(&mut self, path: PathBuf, new: &Look, old: Option<Look>, outer: Below) -> io::Result<Below> {
         let copied = self.seen(&path);
         match old {
             // Another file system is mounted here. What it is like says nothing of the folder below.
@@ -109,7 +109,8 @@ impl Walk<'_> {
                 }
                 let place = self.view.place(&path)?;
                 let is_opaque = || overlay_mark(&place, "opaque").is_some_and(|value| value == b"y");
-                Ok(if self.copied.is_some() || is_opaque() { Below::Hidden } else { Below::ShowsThrough })
+                // What is hidden once is hidden all the way down: overlayfs marks the outermost folder only.
+                Ok(if outer == Below::Hidden || is_opaque() { Below::Hidden } else { Below::ShowsThrough })
             }
             // Deleted or replaced by somebody else; the command did not touch it.
             _ if copied.is_some() && self.is_untouched(&path, new) => Ok(Below::Missing),

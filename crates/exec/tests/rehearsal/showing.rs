@@ -56,11 +56,13 @@ fn a_command_that_changes_nothing_is_said_to() {
 fn a_folder_that_was_emptied_or_made_anew_shows_what_is_gone() {
     for method in METHODS {
         let here = Here::new();
-        here.directly("mkdir -p d/e f; echo 1 > d/1; echo 2 > d/e/2; echo 3 > f/3; echo 4 > d/4");
-        let stage = here.rehearse(method, "rm -r d; mkdir d; echo 4 > d/4; echo 5 > d/5; rm f/3");
+        here.directly(
+            "mkdir -p d/e d/i/j f; echo 1 > d/1; echo 2 > d/e/2; echo 3 > f/3; echo 4 > d/4; echo 6 > d/i/j/6",
+        );
+        let stage = here.rehearse(method, "rm -r d; mkdir -p d/i/j; echo 4 > d/4; echo 5 > d/5; rm f/3");
         assert_eq!(
             paths(&stage.changes().unwrap()),
-            ["Deleted d/1", "Added d/5", "Deleted d/e", "Deleted f/3"],
+            ["Deleted d/1", "Added d/5", "Deleted d/e", "Deleted d/i/j/6", "Deleted f/3"],
             "{method:?}"
         );
     }
