@@ -80,6 +80,8 @@ fn prepare_site(stage: &Stage, folder: &Path, flush: Flush) -> io::Result<(Site,
         return Err(io::Error::other("the workspace is another folder than the one that was rehearsed"));
     }
     let undo = Root::open(folder)?;
+    // Whoever looks for what is to be recovered after a crash must find the folder.
+    rustix::fs::fsync(Root::open(folder.parent().unwrap_or(folder))?.descriptor())?;
     let mount = |root: &Root| rustix::fs::statx(root.descriptor(), "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
     // The same device seen through two mounts does not do: names cannot move between mounts.
     let same_mount = mount(&workspace)?.stx_mnt_id == mount(&undo)?.stx_mnt_id;
@@ -94,8 +96,8 @@ fn back(folder: &Path, error: &RehearsalError) -> RehearsalError {
         error => reason(error),
     };
     match roll_back(folder) {
-        Err(RehearsalError::NoUndo { .. }) => RehearsalError::Unsettled { why, undo: folder.to_path_buf() },
-        Ok(()) => RehearsalError::PutBack { why },
+        Ok(true) => RehearsalError::PutBack { why },
+        Ok(false) => RehearsalError::Unsettled { why, undo: folder.to_path_buf() },
         Err(then) => RehearsalError::Half { why, then: reason(&then), undo: folder.to_path_buf() },
     }
 }

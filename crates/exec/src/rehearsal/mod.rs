@@ -15,6 +15,8 @@
 //! the workspace folder itself, and programs that read files *while* a commit swaps them one by one. With an overlay a
 //! file of several names is one file per name to the command; a commit changes the names that were shown and no other.
 //!
+//! All of it blocks, so call it from a thread that may.
+//!
 //! Start reading at [`Stage`]; `compare` finds what changed, `checks` what would hinder, `commit` applies, [`Undo`]
 //! takes back. Every name is resolved in `tree`.
 

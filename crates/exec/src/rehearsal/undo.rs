@@ -62,7 +62,7 @@ impl Undo {
                 Ok(Recovered::TakenBack)
             }
             Reached::Over => {
-                clear(&folder)?;
+                owner::remove(&folder)?;
                 Ok(Recovered::TakenBack)
             }
         }
@@ -129,19 +129,17 @@ fn again(folder: &Path, plan: &Plan) -> Result<(Site, Journal), RehearsalError> 
     Ok((Site { workspace, undo, moves: plan.moves, flush: plan.flush }, journal))
 }
 
-/// Brings the workspace back from a commit that had not swapped everything, and removes the undo folder.
-/// [`RehearsalError::NoUndo`] when it had.
-pub(super) fn roll_back(folder: &Path) -> Result<(), RehearsalError> {
+/// Brings the workspace back from a commit that had not swapped everything, and removes the undo folder. Says whether
+/// that was so: otherwise nothing is done, as the only way is forward.
+pub(super) fn roll_back(folder: &Path) -> Result<bool, RehearsalError> {
     match read(folder)? {
         Reached::Planned(plan) => restore_all(folder, &plan, false, &mut |_| {})?,
         Reached::Prepared(plan) => restore_all(folder, &plan, true, &mut |_| {})?,
         Reached::Nothing => {}
-        _ => {
-            let why = "all of its changes were applied".to_owned();
-            return Err(RehearsalError::NoUndo { undo: folder.to_path_buf(), why });
-        }
+        Reached::Applied(_) | Reached::Committed(..) | Reached::TakingBack(_) | Reached::Over => return Ok(false),
     }
-    over(folder)
+    over(folder)?;
+    Ok(true)
 }
 
 fn take_back(folder: &Path, plan: &Plan, watch: &mut dyn FnMut(Progress)) -> Result<(), RehearsalError> {
@@ -173,10 +171,6 @@ fn over(folder: &Path) -> Result<(), RehearsalError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(trouble("write to", folder, &error)),
         _ => {}
     }
-    clear(folder)
-}
-
-pub(super) fn clear(folder: &Path) -> Result<(), RehearsalError> {
     owner::remove(folder)
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
-use hermes_exec::rehearsal::{Committed, Method, RehearsalError, Undo};
+use hermes_exec::rehearsal::{Committed, Method, Recovered, RehearsalError, Undo};
 
 use crate::place::{COPY, Here, METHODS};
 
@@ -228,6 +228,29 @@ fn undo_in_another_workspace_is_refused() {
     fs::write(here.path("new"), "\n").unwrap();
     assert!(matches!(undo.undo().unwrap_err(), RehearsalError::NoUndo { .. }));
     assert!(here.path("new").exists());
+}
+
+#[test]
+fn a_workspace_that_is_moved_during_a_commit_is_put_back_when_it_is_there_again() {
+    let here = Here::new();
+    here.directly("echo 1 > a; echo 2 > b");
+    let stage = here.rehearse(Method::Overlay, "echo 3 >> a; rm b");
+    let moved = here.outside().join("moved");
+    let error = stage.commit_watched(&here.undo(), &mut |progress| {
+        if progress.done == 5 {
+            fs::rename(here.workspace(), &moved).unwrap();
+            fs::create_dir(here.workspace()).unwrap();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    let RehearsalError::Half { why, then, undo } = error.unwrap_err() else { panic!() };
+    assert_eq!(why, "stopped");
+    assert!(then.ends_with("is another folder than at the commit"), "{then}");
+    fs::remove_dir(here.workspace()).unwrap();
+    fs::rename(&moved, here.workspace()).unwrap();
+    assert!(matches!(Undo::recover(&undo).unwrap(), Recovered::NotCommitted));
+    assert_eq!((here.read("a"), here.read("b")), ("1\n".to_owned(), "2\n".to_owned()));
 }
 
 #[test]
