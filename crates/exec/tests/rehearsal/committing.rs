@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
 
-use hermes_exec::rehearsal::{Committed, Method, Recovered, RehearsalError, Undo};
+use hermes_exec::rehearsal::{Committed, Method, Mount, Recovered, RehearsalError, Undo};
 
-use crate::place::{COPY, Here, METHODS};
+use crate::place::{COPY, Here, METHODS, paths};
 
 const BEFORE: &str = "mkdir -p src old/deep empty; echo main > src/main; echo lib > src/lib; echo x > old/deep/x
     echo y > old/y; echo run > run.sh; ln -s src/main link; chmod 640 src/lib; touch -d 2001-02-03 src/main old/y run.sh";
@@ -111,6 +111,35 @@ fn an_attribute_alone_is_a_change() {
         undo.undo().unwrap();
         assert!(note(&mut value).is_err());
     }
+}
+
+/// Only root may give files away.
+#[test]
+fn an_owner_that_changed_is_carried_over() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let here = Here::new();
+    here.directly("mkdir d; echo 1 > d/a; echo 2 > b; echo 3 > c; chmod 4755 d/a");
+    chown(here.path("c"), Some(7), Some(7)).unwrap();
+    let before = here.tree();
+    let stage = here.stage(COPY);
+    let Mount::Bind { source, .. } = stage.mount() else { panic!() };
+    for name in ["d", "d/a"] {
+        chown(source.join(name), Some(8), Some(9)).unwrap();
+    }
+    fs::set_permissions(source.join("d/a"), fs::Permissions::from_mode(0o4755)).unwrap();
+    fs::write(source.join("c"), "changed").unwrap();
+    let changes = stage.changes().unwrap();
+    assert_eq!(paths(&changes), ["Changed c", "ModeChanged d", "ModeChanged d/a"]);
+    assert!(changes.to_string().contains("d (owner 0:0 → 8:9)  d/a (owner 0:0 → 8:9)"), "{changes}");
+    let undo = stage.commit(&here.undo()).unwrap().undo;
+    let owner = |name: &str| fs::metadata(here.path(name)).map(|file| (file.uid(), file.gid(), file.mode() & 0o7777));
+    assert_eq!(owner("d/a").unwrap(), (8, 9, 0o4755));
+    assert_eq!((owner("d").unwrap().0, owner("c").unwrap().0), (8, 7));
+    undo.undo().unwrap();
+    assert_eq!((owner("d/a").unwrap(), owner("d").unwrap().0, owner("c").unwrap().0), ((0, 0, 0o4755), 0, 7));
+    assert_eq!(here.tree().looks_and_times(), before.looks_and_times());
 }
 
 #[test]
