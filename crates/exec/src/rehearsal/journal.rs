@@ -26,6 +26,10 @@ pub(super) enum Line {
     Applied,
     /// Everything replaced is in the undo folder, and the moment when that was so.
     Committed { marker: Marker },
+    /// Folders are being opened, to see whether it can be taken back.
+    Looking,
+    /// They are closed again, since it cannot.
+    Looked,
     /// Taking back began.
     TakingBack,
     /// Nothing in this folder is needed any more.
@@ -60,6 +64,8 @@ pub(super) enum Reached {
     Applied(Plan),
     /// All is done.
     Committed(Plan, Marker),
+    /// All is done, but some folders may be open.
+    Looking(Plan, Marker),
     /// Some paths may be taken back.
     TakingBack(Plan),
     /// The folder is rubbish.
@@ -111,8 +117,12 @@ impl Journal {
                     Reached::Prepared(plan)
                 }
                 (Line::Applied, Reached::Prepared(plan)) => Reached::Applied(plan),
-                (Line::Committed { marker }, Reached::Applied(plan)) => Reached::Committed(plan, marker),
-                (Line::TakingBack, Reached::Committed(plan, _)) => Reached::TakingBack(plan),
+                (Line::Committed { marker }, Reached::Applied(plan))
+                | (Line::Looked, Reached::Looking(plan, marker)) => Reached::Committed(plan, marker),
+                (Line::Looking, Reached::Committed(plan, marker)) => Reached::Looking(plan, marker),
+                (Line::TakingBack, Reached::Committed(plan, _) | Reached::Looking(plan, _)) => {
+                    Reached::TakingBack(plan)
+                }
                 (Line::Over, _) => Reached::Over,
                 (line, _) => return Err(io::Error::other(format!("the journal makes no sense at {line:?}"))),
             };

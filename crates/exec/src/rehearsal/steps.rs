@@ -5,6 +5,7 @@
 //! places (the path, the temporary name, the undo folder) tell it, so [`Site::restore`] is the same function after an
 //! error, after a crash, and when a person wants everything back. It may be interrupted and run again.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -241,7 +242,8 @@ impl Site {
 
     /// Waits until the names that steps made and took are on disk. The contents are, or come with them.
     pub(super) fn flush(&self, steps: &[Step]) -> Result<(), RehearsalError> {
-        let workspace = steps.iter().map(|step| (&self.workspace, step.path.parent().unwrap_or(Path::new(""))));
+        let folders: BTreeSet<&Path> = steps.iter().filter_map(|step| step.path.parent()).collect();
+        let workspace = folders.into_iter().map(|folder| (&self.workspace, folder));
         let undo = [Path::new(SAVED), Path::new("")].map(|path| (&self.undo, path));
         match self.flush {
             Flush::Whole => {

@@ -42,7 +42,10 @@ impl Undo {
     }
 
     /// Ends what was interrupted: a commit goes back if it had not swapped all paths and forward if it had; taking back
-    /// goes on. May itself be interrupted and run again. For when no process works with this folder any more.
+    /// goes on. May itself be interrupted and run again.
+    ///
+    /// For when no process works with this folder any more, and before anybody works on: what was written meanwhile to a
+    /// path that is put back is lost.
     pub fn recover(folder: &Path) -> Result<Recovered, RehearsalError> {
         let folder = folder.canonicalize().map_err(|error| trouble("open", folder, &error))?;
         match read(&folder)? {
@@ -57,6 +60,11 @@ impl Undo {
                 Ok(Recovered::Committed(Self { folder }))
             }
             Reached::Committed(..) => Ok(Recovered::Committed(Self { folder })),
+            Reached::Looking(plan, _) => {
+                let (site, mut journal) = again(&folder, &plan)?;
+                close(&site, &plan, plan.permissions.len(), &mut journal)?;
+                Ok(Recovered::Committed(Self { folder }))
+            }
             Reached::TakingBack(plan) => {
                 take_back(&folder, &plan, &mut |_| {})?;
                 Ok(Recovered::TakenBack)
@@ -84,7 +92,7 @@ impl Undo {
     pub fn undo_watched(&self, watch: &mut dyn FnMut(Progress)) -> Result<(), RehearsalError> {
         let (plan, marker) = self.committed()?;
         let (site, mut journal) = again(&self.folder, &plan)?;
-        let conflicts = conflicts(&site, &plan, marker)?;
+        let conflicts = conflicts(&site, &plan, marker, &mut journal)?;
         if !conflicts.is_empty() {
             return Err(RehearsalError::Underneath { undoing: true, conflicts });
         }
@@ -102,7 +110,7 @@ impl Undo {
         let why = match read(&self.folder)? {
             Reached::Committed(plan, marker) => return Ok((plan, marker)),
             Reached::Nothing | Reached::Over => "it is empty or was taken back already",
-            Reached::TakingBack(_) => "taking back was interrupted; recover it",
+            Reached::TakingBack(_) | Reached::Looking(..) => "taking back was interrupted; recover it",
             Reached::Planned(_) | Reached::Prepared(_) | Reached::Applied(_) => {
                 "its commit was interrupted; recover it first"
             }
@@ -136,7 +144,11 @@ pub(super) fn roll_back(folder: &Path) -> Result<bool, RehearsalError> {
         Reached::Planned(plan) => restore_all(folder, &plan, false, &mut |_| {})?,
         Reached::Prepared(plan) => restore_all(folder, &plan, true, &mut |_| {})?,
         Reached::Nothing => {}
-        Reached::Applied(_) | Reached::Committed(..) | Reached::TakingBack(_) | Reached::Over => return Ok(false),
+        Reached::Applied(_)
+        | Reached::Committed(..)
+        | Reached::Looking(..)
+        | Reached::TakingBack(_)
+        | Reached::Over => return Ok(false),
     }
     over(folder)?;
     Ok(true)
@@ -178,16 +190,32 @@ fn over(folder: &Path) -> Result<(), RehearsalError> {
 ///
 /// The command may have closed a folder to its owner, who then has to open it to look into it. So folders are opened one
 /// after the other, outer ones first, and closed again when there is a conflict.
-fn conflicts(site: &Site, plan: &Plan, marker: Marker) -> Result<Vec<Conflict>, RehearsalError> {
+fn conflicts(site: &Site, plan: &Plan, marker: Marker, journal: &mut Journal) -> Result<Vec<Conflict>, RehearsalError> {
     let (mut found, mut opened) = (Vec::new(), 0);
+    let is_closed = |permission: &Permission| permission.is_folder && permission.after.mode & 0o700 != 0o700;
+    let is_noted = plan.permissions.iter().any(is_closed);
+    if is_noted {
+        journal.write(&Line::Looking).map_err(|error| trouble("write to", site.undo.path(), &error))?;
+    }
     let looked = look_for_conflicts(site, plan, marker, &mut found, &mut opened);
-    if looked.is_err() || !found.is_empty() {
-        let of_folders = |permission: &Permission| permission.is_folder.then_some(permission.after);
-        site.set_all(&plan.permissions[..opened], of_folders)?;
+    if is_noted && (looked.is_err() || !found.is_empty()) {
+        close(site, plan, opened, journal)?;
     }
     looked?;
     found.sort_by(|left, right| left.path.as_os_str().cmp(right.path.as_os_str()));
     Ok(found)
+}
+
+/// Closes folders that were opened to look into them: the first so many of a plan, those that are still the same.
+fn close(site: &Site, plan: &Plan, opened: usize, journal: &mut Journal) -> Result<(), RehearsalError> {
+    let was_opened = |permission: &Permission| {
+        let look = site.workspace.look(&permission.path).ok().flatten();
+        look.is_some_and(|look| look.ino == permission.ino && look.mode == permission.after.mode | 0o700)
+    };
+    site.set_all(&plan.permissions[..opened], |permission| {
+        (permission.is_folder && was_opened(permission)).then_some(permission.after)
+    })?;
+    journal.write(&Line::Looked).map_err(|error| trouble("write to", site.undo.path(), &error))
 }
 
 fn look_for_conflicts(

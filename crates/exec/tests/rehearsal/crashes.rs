@@ -3,12 +3,14 @@
 //! The test runs itself again as a child, which kills itself at a given moment.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hermes_exec::rehearsal::{Method, Recovered, Stage, Undo, reap};
+use hermes_exec::rehearsal::{Method, Recovered, RehearsalError, Stage, Undo, reap};
 use nix::sys::signal::{Signal, raise};
 
 use crate::place::{Here, Looks, run};
@@ -170,4 +172,28 @@ fn a_folder_without_a_journal_is_only_removed() {
     assert!(matches!(Undo::recover(&folder).unwrap(), Recovered::NotCommitted));
     assert!(!folder.exists());
     assert_eq!(here.tree(), before);
+}
+
+#[test]
+fn a_crash_while_looking_whether_it_can_be_taken_back_leaves_no_folder_open() {
+    let (old, new) = old_and_new();
+    let here = Here::new();
+    here.directly(BEFORE);
+    let stage = here.rehearse(Method::Overlay, SCRIPT);
+    let undo = stage.commit(&here.undo()).unwrap().undo;
+    let mut journal = OpenOptions::new().append(true).open(undo.path().join("journal")).unwrap();
+    writeln!(journal, "\"looking\"").unwrap();
+    fs::set_permissions(here.path("keep"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(matches!(undo.undo().unwrap_err(), RehearsalError::NoUndo { .. }));
+    let Recovered::Committed(undo) = Undo::recover(undo.path()).unwrap() else { panic!() };
+    assert_eq!(here.tree().looks(), new);
+
+    here.directly("echo >> src/main");
+    assert!(matches!(undo.undo().unwrap_err(), RehearsalError::Underneath { undoing: true, .. }));
+    assert_eq!(fs::metadata(here.path("keep")).unwrap().permissions().mode() & 0o777, 0o500);
+
+    let here = Here::new();
+    here.directly(BEFORE);
+    here.rehearse(Method::Overlay, SCRIPT).commit(&here.undo()).unwrap().undo.undo().unwrap();
+    assert_eq!(here.tree().looks(), old);
 }
