@@ -86,6 +86,17 @@ pub(super) struct Site {
     pub(super) flush: Flush,
 }
 
+/// How far a commit got that is put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// No path is swapped: one that is missing is somebody else's doing.
+    Building,
+    /// Some paths may be swapped, and nothing has left the workspace.
+    Swapping,
+    /// All is swapped and settled.
+    Done,
+}
+
 /// The folder of what was replaced, within the undo folder.
 pub(super) const SAVED: &str = "saved";
 
@@ -149,23 +160,24 @@ impl Site {
     }
 
     /// Puts back what was there, from wherever the step got to.
-    ///
-    /// `may_be_swapped` is false when no path was swapped yet, so that a path that is missing is somebody else's doing.
     pub(super) fn restore(
         &self,
         number: usize,
         step: &Step,
-        may_be_swapped: bool,
+        phase: Phase,
         copier: &mut Copier<'_>,
     ) -> Result<(), RehearsalError> {
         let failed = |error: io::Error| self.failed(step, &error);
         let (place, temporary, aside) = self.places(step).map_err(failed)?;
         put_aside_back(&place, &temporary, &aside).map_err(failed)?;
         let here = ino(&place).map_err(failed)?;
-        let is_swapped = may_be_swapped && if step.makes { here.is_some() && here == step.new } else { here.is_none() };
+        let is_swapped =
+            phase != Phase::Building && if step.makes { here.is_some() && here == step.new } else { here.is_none() };
         let has_old = |place: &Place| ino(place).map(|ino| ino.is_some() && ino == step.old);
         if is_swapped {
-            if step.old.is_some() && !has_old(&temporary).map_err(failed)? {
+            // Once the original is deleted its inode may be that of anything, a copy that was interrupted for one.
+            let is_kept = self.moves || phase != Phase::Done;
+            if step.old.is_some() && !(is_kept && has_old(&temporary).map_err(failed)?) {
                 // Of a copy that was interrupted, nothing is of use.
                 temporary.remove().map_err(failed)?;
                 if self.moves {

@@ -8,7 +8,7 @@ use super::commit::{Progress, finish};
 use super::copying::Copier;
 use super::journal::{Journal, Line, Plan, Reached};
 use super::marker::Marker;
-use super::steps::{Bits, Permission, Site, Step};
+use super::steps::{Bits, Permission, Phase, Site, Step};
 use super::tree::Root;
 use super::{RehearsalError, owner, reason, trouble};
 
@@ -141,8 +141,8 @@ fn again(folder: &Path, plan: &Plan) -> Result<(Site, Journal), RehearsalError> 
 /// that was so: otherwise nothing is done, as the only way is forward.
 pub(super) fn roll_back(folder: &Path) -> Result<bool, RehearsalError> {
     match read(folder)? {
-        Reached::Planned(plan) => restore_all(folder, &plan, false, &mut |_| {})?,
-        Reached::Prepared(plan) => restore_all(folder, &plan, true, &mut |_| {})?,
+        Reached::Planned(plan) => restore_all(folder, &plan, Phase::Building, &mut |_| {})?,
+        Reached::Prepared(plan) => restore_all(folder, &plan, Phase::Swapping, &mut |_| {})?,
         Reached::Nothing => {}
         Reached::Applied(_)
         | Reached::Committed(..)
@@ -155,14 +155,14 @@ pub(super) fn roll_back(folder: &Path) -> Result<bool, RehearsalError> {
 }
 
 fn take_back(folder: &Path, plan: &Plan, watch: &mut dyn FnMut(Progress)) -> Result<(), RehearsalError> {
-    restore_all(folder, plan, true, watch)?;
+    restore_all(folder, plan, Phase::Done, watch)?;
     over(folder)
 }
 
 fn restore_all(
     folder: &Path,
     plan: &Plan,
-    may_be_swapped: bool,
+    phase: Phase,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<(), RehearsalError> {
     let (site, _) = again(folder, plan)?;
@@ -170,7 +170,7 @@ fn restore_all(
     let mut copier = Copier::new(&site.undo, &site.workspace).flushing(plan.flush);
     for (number, step) in plan.steps.iter().enumerate().rev() {
         watch(Progress { done: plan.steps.len() - number, of: plan.steps.len() });
-        site.restore(number, step, may_be_swapped, &mut copier)?;
+        site.restore(number, step, phase, &mut copier)?;
     }
     site.flush(&plan.steps)?;
     site.set_all(&plan.permissions, |permission| Some(permission.before))

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::ops::ControlFlow;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -195,5 +195,29 @@ fn a_crash_while_looking_whether_it_can_be_taken_back_leaves_no_folder_open() {
     let here = Here::new();
     here.directly(BEFORE);
     here.rehearse(Method::Overlay, SCRIPT).commit(&here.undo()).unwrap().undo.undo().unwrap();
+    assert_eq!(here.tree().looks(), old);
+}
+
+/// The number of a deleted file is given to the next one that is made, here to the copy that was being put back.
+#[test]
+fn a_copy_that_was_interrupted_is_not_taken_for_the_original() {
+    let (old, _) = old_and_new();
+    let here = Here::undoing_elsewhere();
+    here.directly(BEFORE);
+    let number = |name: &str| fs::metadata(here.path(name)).unwrap().ino();
+    let original = number("src/main");
+    let undo = here.rehearse(Method::Overlay, SCRIPT).commit(&here.undo()).unwrap().undo;
+    let text = fs::read_to_string(undo.path().join("journal")).unwrap();
+    let plan: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let steps = plan["plan"]["steps"].as_array().unwrap();
+    let step = steps.iter().find(|step| step["path"] == "src/main").unwrap();
+    assert_eq!(step["old"], original);
+    // Half a copy under the temporary name, and the journal names its number as that of the original.
+    let half = here.path("src").join(step["temporary"].as_str().unwrap());
+    fs::write(&half, "ma").unwrap();
+    let reused = fs::metadata(&half).unwrap().ino();
+    let text = text.replace(&format!("\"old\":{original},"), &format!("\"old\":{reused},"));
+    fs::write(undo.path().join("journal"), text + "\"taking_back\"\n").unwrap();
+    assert!(matches!(Undo::recover(undo.path()).unwrap(), Recovered::TakenBack));
     assert_eq!(here.tree().looks(), old);
 }
