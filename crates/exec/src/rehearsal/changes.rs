@@ -1,6 +1,5 @@
 //! What a command did, as data.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -41,7 +40,7 @@ pub struct Entry {
 }
 
 /// What happened to a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// Nothing was there.
@@ -162,15 +161,6 @@ impl Changes {
     /// The entry of a path.
     pub fn get(&self, path: &Path) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.path == path)
-    }
-
-    /// How many entries there are of each change.
-    pub fn counts(&self) -> BTreeMap<Change, usize> {
-        let mut counts = BTreeMap::new();
-        for entry in &self.entries {
-            *counts.entry(entry.change).or_default() += 1;
-        }
-        counts
     }
 }
 

@@ -48,6 +48,7 @@ pub use diff::Diff;
 pub use owner::reap;
 pub use undo::{Recovered, Undo};
 
+use changes::exact_path;
 use copying::{Copier, Room};
 use loosen::Loosened;
 use marker::{Known, Marker};
@@ -83,12 +84,16 @@ pub enum Mount {
     /// An overlay file system of type `overlay`.
     Overlay {
         /// Where: the workspace itself.
+        #[serde(with = "exact_path")]
         at: PathBuf,
         /// `lowerdir`.
+        #[serde(with = "exact_path")]
         lower: PathBuf,
         /// `upperdir`.
+        #[serde(with = "exact_path")]
         upper: PathBuf,
         /// `workdir`.
+        #[serde(with = "exact_path")]
         work: PathBuf,
         /// Further options. Without them the upper folder may hold what cannot be read from it alone: folders that were
         /// renamed by reference, files whose contents stayed below.
@@ -97,8 +102,10 @@ pub enum Mount {
     /// A bind mount.
     Bind {
         /// Where: the workspace itself.
+        #[serde(with = "exact_path")]
         at: PathBuf,
         /// The folder that takes its place.
+        #[serde(with = "exact_path")]
         source: PathBuf,
     },
 }

@@ -94,6 +94,9 @@ fn whatever_a_name_holds_it_is_shown_safely_and_kept_exactly() {
     let odd = OsStr::from_bytes(b"a\n\x1b[31m\xff\xe2\x80\xae");
     for method in METHODS {
         let here = Here::new();
+        let mount = here.stage(method).mount();
+        let text = serde_json::to_string(&mount).unwrap();
+        assert_eq!(serde_json::from_str::<hermes_exec::rehearsal::Mount>(&text).unwrap(), mount);
         let stage = here.rehearse(method, r"echo 1 > $'a\n\x1b[31m\xff\xe2\x80\xae'; echo 2 > 'it'\''s \ ok'");
         let changes = stage.changes().unwrap();
         assert_eq!(changes.entries[0].path.as_os_str(), odd);
