@@ -91,14 +91,14 @@ fn ctrl_c_stops_the_turn_kills_the_command_and_twice_leaves() {
 #[test]
 fn a_request_to_end_is_heard_at_the_prompt_too() {
     let hermes = hermes();
-    let call = r#"{"calls": [{"name": "terminal", "arguments": {"command": "rm -rf build; echo $PPID > ours"}}]}"#;
+    let call = r#"{"calls": [{"name": "terminal", "arguments": {"command": "rm -rf build"}}]}"#;
     let mut session = chat(&hermes, &[call, r#"{"text": "Done."}"#]);
     session.send_line("who are you?").unwrap();
     expect(&mut session, "[d]eny › ");
     session.send_line("o").unwrap();
     expect(&mut session, "Done.");
     expect(&mut session, "› ");
-    let pid = hermes.home.read("ours").trim().parse().unwrap();
+    let pid = session.process().child_pid.as_raw();
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGTERM).unwrap();
     session.exp_eof().unwrap();
     ends_with(&session, 130);
@@ -141,7 +141,7 @@ fn a_tool_that_is_switched_off_elsewhere_is_off_with_the_next_turn() {
     expect(&mut session, "› ");
     assert_eq!(hermes.run(&["tools", "disable", "terminal"]).code, 0);
     session.send_line("two").unwrap();
-    expect(&mut session, "tools changed: −terminal");
+    expect(&mut session, "tools changed: −process −terminal");
     expect(&mut session, "is not available in this session");
     expect(&mut session, "Second.");
     expect(&mut session, "› ");

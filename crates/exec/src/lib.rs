@@ -19,6 +19,7 @@ pub mod local;
 mod plain;
 pub mod processes;
 mod readiness;
+pub mod rehearsal;
 pub mod sandbox;
 mod screen;
 mod supervisor;

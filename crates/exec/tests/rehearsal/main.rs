@@ -1,0 +1,11 @@
+//! Rehearsals, with real overlay mounts and real files.
+#![allow(clippy::unwrap_used)]
+
+mod by_nobody;
+mod committing;
+mod crashes;
+mod mounts;
+mod place;
+mod random;
+mod showing;
+mod underneath;
