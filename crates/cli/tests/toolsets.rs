@@ -28,7 +28,7 @@ fn switching_off_and_on_edits_the_list_of_one_platform_and_nothing_else() {
     hermes.home.write_config("# mine\nagent:\n  max_turns: 9 # enough\n");
     let all = on(&hermes, "cli");
     let ran = hermes.run(&["tools", "disable", "terminal", "patch"]);
-    assert_eq!((ran.code, ran.out.lines().next()), (0, Some("off: patch, terminal")), "{ran:?}");
+    assert_eq!((ran.code, ran.out.lines().next()), (0, Some("off: patch, process, terminal")), "{ran:?}");
     let text = config(&hermes);
     assert!(text.starts_with("# mine\nagent:\n  max_turns: 9 # enough\n"), "{text}");
     assert_eq!(
@@ -171,7 +171,7 @@ fn toolsets_are_listed_shown_and_resolved_with_the_reason_for_every_tool() {
         "+ patch             file ← debugging",
         "+ terminal          debugging",
         "− web_extract       removed by -web",
-        "· process           not in this build yet (debugging)",
+        "+ process           debugging",
     ] {
         assert!(why.out.contains(line), "{line}: {}", why.out);
     }
@@ -341,7 +341,7 @@ fn what_is_no_name_and_what_would_be_lost_is_refused() {
     hermes.run(&["config", "set", "agent.disabled_toolsets", "[-file]"]).is_refused(2, &["\"-file\""]);
     assert_eq!(config(&hermes), before);
     let ran = hermes.run(&["tools", "disable", "math, terminal"]);
-    assert_eq!((ran.code, ran.out.lines().next()), (0, Some("off: calculate, terminal")), "{ran:?}");
+    assert_eq!((ran.code, ran.out.lines().next()), (0, Some("off: calculate, process, terminal")), "{ran:?}");
 
     let mine = "toolsets:\n  mine: {tools: [read_file]} # for reading\n";
     hermes.home.write_config(mine);

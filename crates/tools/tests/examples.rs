@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
-use hermes_core::{CancellationToken, Expected, RawArguments, TodoItem, Todos, ToolCall};
+use hermes_core::{CancellationToken, Clock, Expected, RawArguments, TodoItem, Todos, ToolCall};
 use hermes_exec::LocalEnvironment;
+use hermes_exec::processes::{ProcessTable, TableSetup};
 use hermes_runtime::{ApprovalMode, Dispatcher, PlainJudge, Registry, Scope, Silent, Task};
 use hermes_testkit::TempHome;
 use hermes_tools::Builtins;
@@ -25,6 +27,14 @@ impl Todos for List {
     }
 }
 
+struct Now;
+
+impl Clock for Now {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
 #[tokio::test]
 async fn every_example_answers_what_it_says() {
     let registry = Arc::new(Registry::new());
@@ -41,7 +51,17 @@ async fn every_example_answers_what_it_says() {
         for example in tool.examples() {
             // A task of its own: the file is put back behind its back, which a task that had read it would notice.
             let environment = LocalEnvironment::new(&work, &home.user_home(), std::env::vars_os(), &[]).unwrap();
-            let task = Task::new(Arc::new(environment)).with_todos(Arc::clone(&todos) as Arc<dyn Todos>);
+            let processes = ProcessTable::new(TableSetup {
+                folder: home.home().join("processes"),
+                owner: "example".into(),
+                grace: Duration::from_secs(1),
+                tells: false,
+                redactor: None,
+                clock: Arc::new(Now),
+            });
+            let task = Task::new(Arc::new(environment))
+                .with_todos(Arc::clone(&todos) as Arc<dyn Todos>)
+                .with_processes(Arc::new(processes));
             home.write("notes.txt", "one\ntwo\nthree\n");
             let call = ToolCall {
                 id: "example".into(),

@@ -71,7 +71,7 @@ pub(super) fn tool() -> impl Tool {
         .example(r#"{"command": "echo hi; exit 3"}"#, gives(r#"{"output": "hi\n", "exit_code": 3, "error": null}"#))
         .example(r#"{"command": "grep nothing notes.txt"}"#, gives(r#"{"exit_code_meaning": "no matches; not an error"}"#))
         .example(r#"{"command": "tty >/dev/null && echo yes", "pty": true}"#, gives(r#"{"output": "yes\n"}"#))
-        .example(r#"{"command": "sleep 60", "timeout": 1}"#, gives(r#"{"exit_code": 124}"#))
+        .example(r#"{"command": "sleep 60", "timeout": 1}"#, gives(r#"{"exit_code": null, "status": "running"}"#))
         .example(r#"{"command": "pwd", "workdir": "missing"}"#, fails("does not exist"))
         .example(r#"{"command": "true", "timeout": 9000}"#, fails("at most 600"))
         .example(r#"{"command": "true", "notify_on_complete": true}"#, fails("background"))
