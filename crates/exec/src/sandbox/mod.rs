@@ -18,6 +18,7 @@
 
 mod bubblewrap;
 mod landlock;
+mod launch;
 mod level;
 mod mount_calls;
 mod mounts;
@@ -29,6 +30,7 @@ mod privileges;
 pub mod proxy;
 pub mod refusal;
 pub mod seatbelt;
+mod secrets;
 mod system_calls;
 
 use std::ffi::{OsStr, OsString};
@@ -38,8 +40,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use launch::launch;
 pub use level::Level;
 pub use preflight::{Preflight, Probe, preflight};
+pub use secrets::secrets;
 
 /// How a command is confined, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,6 +59,19 @@ pub enum Mechanism {
     Seatbelt,
     /// Nothing is confined.
     None,
+}
+
+impl Mechanism {
+    /// Its name as people know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Bubblewrap => "bwrap",
+            Self::Landlock => "landlock",
+            Self::Seatbelt => "seatbelt",
+            Self::None => "none",
+        }
+    }
 }
 
 /// What a confined process can reach over sockets.

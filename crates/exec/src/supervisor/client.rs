@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{InputError, Watched};
+use hermes_core::{InputError, TerminalSize, Watched};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::MsgFlags;
 
@@ -35,6 +35,8 @@ impl Wiring {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub pid: Option<i32>,
+    /// Told to those only who connect later.
+    pub size: Option<TerminalSize>,
     pub failed: Option<(String, i32)>,
     pub end: Option<End>,
     /// Nothing is left of the command but so many processes.
@@ -164,6 +166,7 @@ impl Known {
             Event::Gone { left } => self.gone = Some(left),
             Event::Watched(watched) => self.watched.push(watched),
             Event::Taken { .. } | Event::InputClosed | Event::Refused(_) => self.answers = vec![event],
+            Event::Size(size) => self.size = Some(size),
             Event::Output(bytes) => self.output.extend(bytes),
         }
     }

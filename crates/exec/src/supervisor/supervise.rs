@@ -120,7 +120,7 @@ struct Supervisor {
     record: Option<File>,
     watch: Option<Watch>,
     ending: Ending,
-    ended: bool,
+    ended: Option<End>,
     /// Nothing is left to wait for.
     gone: bool,
     group: Option<PathBuf>,
@@ -170,7 +170,7 @@ impl Supervisor {
             record: descriptors.take(Role::Record).map(File::from),
             watch: Watch::new(watch),
             ending: Ending::Not,
-            ended: false,
+            ended: None,
             gone: false,
             group,
             buffer: Vec::new(),
@@ -280,10 +280,10 @@ impl Supervisor {
     }
 
     fn buried(&mut self, pid: Pid, end: End) {
-        if pid != self.child || self.ended {
+        if pid != self.child || self.ended.is_some() {
             return;
         }
-        self.ended = true;
+        self.ended = Some(end);
         self.hear_trouble();
         while self.read_output(64) {}
         if self.terminal {
@@ -389,17 +389,14 @@ impl Supervisor {
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
         if let Ok(socket) = accept_one(listener) {
-            let mut client = Client { socket, follows: false, owner: false };
-            if self.ended {
-                client.owner = false;
+            // Whoever comes late learns what the others were told.
+            let terminal = self.input.as_ref().or(self.output.as_ref()).filter(|_| self.terminal);
+            let size = terminal.and_then(size_of).map(Event::Size);
+            let started = Some(Event::Started { pid: self.child.as_raw() });
+            for event in [size, started, self.ended.map(Event::Ended)].into_iter().flatten() {
+                let _ = protocol::send(&socket, &event, &[], MsgFlags::MSG_DONTWAIT);
             }
-            let _ = protocol::send(
-                &client.socket,
-                &Event::Started { pid: self.child.as_raw() },
-                &[],
-                MsgFlags::MSG_DONTWAIT,
-            );
-            self.clients.push(client);
+            self.clients.push(Client { socket, follows: false, owner: false });
         }
     }
 
@@ -548,6 +545,14 @@ fn resize(terminal: &OwnedFd, size: TerminalSize) {
     unsafe {
         nix::libc::ioctl(terminal.as_raw_fd(), nix::libc::TIOCSWINSZ, &raw const size);
     }
+}
+
+#[expect(unsafe_code, reason = "ioctl(TIOCGWINSZ)")]
+fn size_of(terminal: &OwnedFd) -> Option<TerminalSize> {
+    let mut size = nix::pty::Winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the pointer is to a structure of the kind that the request fills.
+    let answer = unsafe { nix::libc::ioctl(terminal.as_raw_fd(), nix::libc::TIOCGWINSZ, &raw mut size) };
+    (answer == 0).then_some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
 }
 
 #[expect(unsafe_code, reason = "a descriptor that the kernel has just made for us is taken over")]
