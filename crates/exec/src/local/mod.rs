@@ -75,6 +75,16 @@ pub struct LocalEnvironment {
 }
 
 impl LocalEnvironment {
+    /// What it can do.
+    pub const CAPABILITIES: Capabilities = Capabilities {
+        background: true,
+        terminal: true,
+        input: true,
+        file_transfer: false,
+        snapshot: false,
+        network_policy: false,
+    };
+
     /// An environment whose session starts in `cwd`, with the home `home` and the allow-listed part of `variables`
     /// (plus the names in `granted`).
     ///
@@ -219,7 +229,7 @@ impl Environment for LocalEnvironment {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { background: true, terminal: true, input: true, ..Capabilities::default() }
+        Self::CAPABILITIES
     }
 
     fn cwd(&self) -> PathBuf {
