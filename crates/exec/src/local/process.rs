@@ -15,6 +15,7 @@ use hermes_core::{
 };
 
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::DropGuard;
 
 use crate::plain::{Reading, plain};
 use crate::screen::Terminal;
@@ -34,12 +35,17 @@ pub(crate) struct LocalProcess {
     log: File,
     reading: Reading,
     terminal: Option<Mutex<Terminal>>,
-    /// What bash reads first and the command's own text: it may read them as long as it runs.
-    _files: Files,
+    _held: Held,
 }
 
-/// Files without a name that a command reads through our descriptors.
-pub(super) type Files = (File, Option<File>);
+/// What a command needs of us as long as it runs.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// What bash reads first, and the command's own text when it is long.
+    pub _files: (File, Option<File>),
+    /// Whoever serves its way to the network.
+    pub _proxy: Option<DropGuard>,
+}
 
 impl LocalProcess {
     pub(super) fn new(
@@ -49,11 +55,11 @@ impl LocalProcess {
         log: File,
         reading: Reading,
         size: Option<TerminalSize>,
-        files: Files,
+        held: Held,
     ) -> Self {
         let terminal = size.map(|size| Mutex::new(Terminal::new(size)));
         let reading = Reading { terminal: size.is_some(), ..reading };
-        Self { server, supervised, pid, log, reading, terminal, _files: files }
+        Self { server, supervised, pid, log, reading, terminal, _held: held }
     }
 
     pub(super) fn supervised(&self) -> &Supervised {
@@ -72,8 +78,9 @@ impl LocalEnvironment {
     pub(super) async fn spawn_process(&self, start: Start) -> Result<LocalProcess, EnvironmentError> {
         let cannot_start = |source| self.cannot_start(source);
         let cwd = self.directory(start.cwd.as_deref())?;
-        let mut prepared =
-            self.prepare(&start.script, &cwd, start.terminal.is_some(), &start.watch).map_err(cannot_start)?;
+        let mut prepared = self
+            .prepare(&start.script, &cwd, start.terminal.is_some(), &start.watch, start.unconfined)
+            .map_err(cannot_start)?;
         let wiring = &mut prepared.wiring;
         let log = make_place(&start.place, wiring).map_err(cannot_start)?;
         match start.terminal {
@@ -94,8 +101,8 @@ impl LocalEnvironment {
         }
         let supervised = Supervised::start(&self.server, &prepared.job, prepared.wiring).map_err(cannot_start)?;
         let pid = started(&supervised).await?;
-        let files = (prepared.report, prepared.long);
-        Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, self.reading, start.terminal, files))
+        let held = Held { _files: (prepared.report, prepared.long), _proxy: prepared.proxy };
+        Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, self.reading, start.terminal, held))
     }
 }
 
@@ -105,16 +112,10 @@ pub(super) async fn started(supervised: &Supervised) -> Result<i32, EnvironmentE
     answered.map_err(EnvironmentError::Lost)?;
     let known = supervised.look();
     match (&known.failed, known.pid) {
-        (Some((step, error)), _) => Err(not_prepared(step, *error)),
+        (Some(why), _) => Err(EnvironmentError::NotPrepared(why.clone())),
         (None, Some(pid)) => Ok(pid),
         (None, None) => Err(EnvironmentError::Lost(io::ErrorKind::ConnectionReset.into())),
     }
-}
-
-/// A command that could not be started.
-pub(super) fn not_prepared(step: &str, error: i32) -> EnvironmentError {
-    let error = nix::errno::Errno::from_raw(error).desc().to_lowercase();
-    EnvironmentError::NotPrepared(format!("cannot {step}: {error}"))
 }
 
 /// Whether the shell has come to run something: it has become another program, or started one. One that has not may

@@ -57,6 +57,19 @@ pub enum Mechanism {
     None,
 }
 
+impl Mechanism {
+    /// Its name, as people and lists have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Bubblewrap => "bwrap",
+            Self::Landlock => "landlock",
+            Self::Seatbelt => "seatbelt",
+            Self::None => "none",
+        }
+    }
+}
+
 /// What a confined process can reach over sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

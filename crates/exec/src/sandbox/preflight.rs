@@ -76,13 +76,7 @@ impl fmt::Display for Preflight {
     /// One line for each mechanism.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, Probe { mechanism, outcome }) in self.probes.iter().enumerate() {
-            let name = match mechanism {
-                Mechanism::Namespaces => "namespaces",
-                Mechanism::Bubblewrap => "bwrap",
-                Mechanism::Landlock => "landlock",
-                Mechanism::Seatbelt => "seatbelt",
-                Mechanism::None => "none",
-            };
+            let name = mechanism.name();
             let line = outcome.as_ref().map_or_else(String::as_str, |()| "works");
             write!(f, "{}{name}: {line}", if index == 0 { "" } else { "\n" })?;
         }

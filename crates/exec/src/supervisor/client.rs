@@ -35,7 +35,7 @@ impl Wiring {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub pid: Option<i32>,
-    pub failed: Option<(String, i32)>,
+    pub failed: Option<String>,
     pub end: Option<End>,
     /// Nothing is left of the command but so many processes.
     pub gone: Option<u32>,
@@ -159,7 +159,7 @@ impl Known {
     fn learn(&mut self, event: Event) {
         match event {
             Event::Started { pid } => self.pid = Some(pid),
-            Event::Failed { step, error } => self.failed = Some((step, error)),
+            Event::Failed(why) => self.failed = Some(why),
             Event::Ended(end) => self.end = Some(end),
             Event::Gone { left } => self.gone = Some(left),
             Event::Watched(watched) => self.watched.push(watched),

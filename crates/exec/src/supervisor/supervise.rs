@@ -52,7 +52,7 @@ pub(super) fn supervise(descriptors: Vec<(Role, OwnedFd)>) {
     match Supervisor::start(job, control, signals, descriptors) {
         Ok(supervisor) => supervisor.run(),
         Err((control, step, error)) => {
-            let failed = Event::Failed { step: step.into(), error: error as i32 };
+            let failed = Event::Failed(format!("cannot {step}: {}", error.desc().to_lowercase()));
             let _ = protocol::send(&control, &failed, &[], MsgFlags::empty());
         }
     }
@@ -143,7 +143,13 @@ impl Supervisor {
             Err(error) => return Err((control, "make a pipe", error)),
         };
         let group = job.group.take();
-        let ends = Ends { output, input: descriptors.take(Role::ChildInput), trouble: childs_trouble };
+        let ends = Ends {
+            output,
+            input: descriptors.take(Role::ChildInput),
+            inherited: [descriptors.take(Role::First), descriptors.take(Role::Second)],
+            door: descriptors.take(Role::Door),
+            trouble: childs_trouble,
+        };
         let (terminal, watch) = (job.terminal, std::mem::take(&mut job.watch));
         let place = group.as_deref().and_then(group::make);
         let born_there = place.as_ref().and_then(|place| group::fork_into(place).ok());
@@ -378,8 +384,8 @@ impl Supervisor {
             Ok(0) => self.trouble = None,
             Ok(length) => {
                 self.trouble = None;
-                if let Ok((step, error)) = postcard::from_bytes(&bytes[..length]) {
-                    self.tell(&Event::Failed { step, error });
+                if let Ok(why) = postcard::from_bytes(&bytes[..length]) {
+                    self.tell(&Event::Failed(why));
                 }
             }
             Err(_) => {}
