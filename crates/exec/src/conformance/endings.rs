@@ -94,9 +94,10 @@ pub(super) async fn child_that_stays(subject: &Subject<'_>) -> Result<(), Wrong>
 pub(super) async fn close(subject: &Subject<'_>) -> Result<(), Wrong> {
     let mark = Mark::new();
     subject.run(&format!("sleep {} & setsid sleep {} & :", mark.0, mark.0)).await?;
-    let in_background = match subject.environment.capabilities().background {
-        true => Some(subject.environment.spawn(subject.start("close", &format!("sleep {}; :", mark.0))).await?),
-        false => None,
+    let in_background = if subject.environment.capabilities().background {
+        Some(subject.environment.spawn(subject.start("close", &format!("sleep {}; :", mark.0))).await?)
+    } else {
+        None
     };
     subject.until_living(&mark, 2 + usize::from(in_background.is_some())).await?;
     subject.environment.close().await;

@@ -125,6 +125,7 @@ impl<'e> Subject<'e> {
             terminal: None,
             input: false,
             place: self.place(name),
+            unconfined: false,
             watch: Vec::new(),
         }
     }
@@ -184,6 +185,7 @@ pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<
     if holds { Ok(()) } else { Err(Wrong(otherwise())) }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "checks read better without references")]
 pub(super) fn same<T: PartialEq + Debug>(what: &str, got: T, wanted: T) -> Result<(), Wrong> {
     ensure(got == wanted, || format!("{what} is {}, not {}", shown(&got), shown(&wanted)))
 }
