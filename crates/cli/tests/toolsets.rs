@@ -36,7 +36,8 @@ fn switching_off_and_on_edits_the_list_of_one_platform_and_nothing_else() {
         json!({ "cli": ["hermes-cli", "-terminal", "-patch"] })
     );
     let now = on(&hermes, "cli");
-    assert_eq!(now.len() + 2, all.len());
+    // `terminal` is a toolset as well: `process` goes with it.
+    assert_eq!(now.len() + 3, all.len());
     assert!(!now.contains(&"terminal".to_owned()) && !now.contains(&"patch".to_owned()));
     assert_eq!(on(&hermes, "telegram"), all, "another surface is not concerned");
 

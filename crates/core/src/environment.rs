@@ -39,6 +39,10 @@ pub trait Environment: Send + Sync {
     fn carried(&self) -> String {
         String::new()
     }
+    /// How commands are confined, one line each, by what was shown to work; empty if they are not.
+    fn confinement(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// A private folder there for the session's own files, such as long results; gone after [`Environment::close`].
     fn scratch(&self) -> &Path;
@@ -114,13 +118,23 @@ pub struct Command {
     pub terminal: Option<TerminalSize>,
     /// What happens when it outlives its limit.
     pub at_limit: AtLimit,
+    /// It runs outside of the sandbox of an environment that has one.
+    pub unconfined: bool,
 }
-
 impl Command {
     /// A command that runs in the session's directory without input, and is ended at its limit.
     pub fn new(script: impl Into<String>, timeout: Duration, output_cap: usize) -> Self {
         let at_limit = AtLimit::End;
-        Self { script: script.into(), cwd: None, timeout, output_cap, input: None, terminal: None, at_limit }
+        Self {
+            script: script.into(),
+            cwd: None,
+            timeout,
+            output_cap,
+            input: None,
+            terminal: None,
+            at_limit,
+            unconfined: false,
+        }
     }
 }
 
@@ -152,6 +166,8 @@ pub struct Finished {
     pub left_over: usize,
     /// The file that holds all of the output, where `output` does not.
     pub spill: Option<PathBuf>,
+    /// What the sandbox kept it from, where that seems to be why it failed; a sentence.
+    pub refusal: Option<String>,
     /// The command itself, where it lives on ([`FinishedHow::Kept`]).
     pub process: Option<Arc<dyn Process>>,
 }
@@ -194,6 +210,7 @@ impl Finished {
             how,
             left_over: 0,
             spill: None,
+            refusal: None,
             process: None,
         }
     }

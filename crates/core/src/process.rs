@@ -25,6 +25,8 @@ pub struct Start {
     pub input: bool,
     /// Where it leaves its traces.
     pub place: Place,
+    /// It runs outside of the sandbox of an environment that has one.
+    pub unconfined: bool,
     /// A line of output with one of these in it is an event.
     pub watch: Vec<String>,
 }

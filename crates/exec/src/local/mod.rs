@@ -4,6 +4,7 @@
 //! one shell to the next is in [`shell`]; who ends what a command leaves behind is in [`crate::supervisor`].
 
 mod behaviour;
+mod confined;
 pub(crate) mod place;
 mod process;
 mod run;
@@ -22,6 +23,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+use crate::plain::Reading;
+use crate::sandbox::Preflight;
+use crate::supervisor::protocol::{INHERITED, Job, Request, Role};
+use crate::supervisor::{ForkServer, Supervised, Wiring, group};
+use crate::{environment_variables, files};
 use async_trait::async_trait;
 use futures::future::join_all;
 use hermes_core::{
@@ -29,12 +35,11 @@ use hermes_core::{
     Start,
 };
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use tokio_util::sync::DropGuard;
 
-use crate::plain::Reading;
-use crate::supervisor::protocol::{Job, Request};
-use crate::supervisor::{ForkServer, Supervised, Wiring, group};
-use crate::{environment_variables, files};
+pub use confined::{Reach, SandboxWish, Strictness};
 
+use confined::Sandbox;
 use process::LocalProcess;
 use shell::{Options, Report, ShellState};
 
@@ -65,6 +70,7 @@ pub struct LocalEnvironment {
     groups: Option<PathBuf>,
     /// The options of a fresh shell, once they are known.
     fresh: OnceLock<Option<Options>>,
+    sandbox: Option<Sandbox>,
     /// What the session began with.
     first: ShellState,
     session: Mutex<Arc<ShellState>>,
@@ -75,7 +81,7 @@ pub struct LocalEnvironment {
 }
 
 impl LocalEnvironment {
-    /// What it can do.
+    /// What it can do, sandbox apart.
     pub const CAPABILITIES: Capabilities = Capabilities {
         background: true,
         terminal: true,
@@ -129,11 +135,19 @@ impl LocalEnvironment {
             reading: Reading::of_locale(variable),
             groups: group::parent(),
             fresh: OnceLock::new(),
+            sandbox: None,
             session: Mutex::new(Arc::new(first.clone())),
             first,
             leftovers: Mutex::default(),
             spawned: Mutex::default(),
         })
+    }
+    /// Confines its commands. An error says why that is not possible as it was wished for.
+    pub fn confined(mut self, wish: SandboxWish, preflight: &Preflight) -> Result<Self, String> {
+        let scratch = std::fs::canonicalize(self.scratch.path()).map_err(|error| error.to_string())?;
+        let (workspace, variables) = (&self.first.cwd, &self.first.variables);
+        self.sandbox = Some(Sandbox::new(wish, workspace, &scratch, &self.home, variables, preflight)?);
+        Ok(self)
     }
 
     fn session(&self) -> Arc<ShellState> {
@@ -161,16 +175,29 @@ impl LocalEnvironment {
     }
 
     /// What a supervisor needs to run `script`, but for the ends of its output.
-    fn prepare(&self, script: &str, cwd: &Path, terminal: bool, watch: &[String]) -> io::Result<Prepared> {
+    fn prepare(
+        &self,
+        script: &str,
+        cwd: &Path,
+        terminal: bool,
+        watch: &[String],
+        unconfined: bool,
+    ) -> io::Result<Prepared> {
+        let sandbox = self.sandbox.as_ref().filter(|_| !unconfined);
         let began = self.session();
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let mut report = memory_file(b"")?;
-        let report_path = proc_path(&report);
+        // Through the wall of a sandbox nobody sees our descriptors, so the command gets its own.
+        let path_of = |file: &File, number: i32| match sandbox {
+            Some(_) => PathBuf::from(format!("/proc/self/fd/{number}")),
+            None => proc_path(file),
+        };
+        let report_path = path_of(&report, INHERITED[0]);
         report.write_all(&began.start_file(&report_path))?;
         let long = (script.len() > LONGEST_ARGUMENT).then(|| memory_file(script.as_bytes())).transpose()?;
         let mut arguments = vec![b"bash".to_vec()];
         match &long {
-            Some(file) => arguments.push(proc_path(file).into_os_string().into_vec()),
+            Some(file) => arguments.push(path_of(file, INHERITED[1]).into_os_string().into_vec()),
             None => arguments.extend([b"-c".to_vec(), script.as_bytes().to_vec()]),
         }
         let terminal_type = (terminal && !began.variables.contains_key(OsStr::new("TERM")))
@@ -192,9 +219,22 @@ impl LocalEnvironment {
             directory: cwd.as_os_str().as_bytes().to_vec(),
             terminal,
             watch: watch.to_vec(),
+            confinement: sandbox.map(|sandbox| sandbox.confinement.clone()),
             group: self.groups.as_ref().map(|parent| parent.join(format!("hermes-{mark}"))),
         };
-        Ok(Prepared { number, job, wiring: Wiring::default(), began, report, long })
+        let mut wiring = Wiring::default();
+        let mut proxy = None;
+        if let Some(sandbox) = sandbox {
+            wiring.add(Role::First, report.try_clone()?);
+            if let Some(long) = &long {
+                wiring.add(Role::Second, long.try_clone()?);
+            }
+            if let Some((door, guard)) = sandbox.open_door()? {
+                wiring.add(Role::Door, door);
+                proxy = Some(guard);
+            }
+        }
+        Ok(Prepared { number, job, wiring, began, report, long, proxy })
     }
 
     fn remember_process(&self, process: &Arc<LocalProcess>) {
@@ -220,8 +260,9 @@ struct Prepared {
     report: File,
     /// The command itself when it was too long for an argument; bash reads it through our descriptor.
     long: Option<File>,
+    /// Whoever serves its way to the network.
+    proxy: Option<DropGuard>,
 }
-
 #[async_trait]
 impl Environment for LocalEnvironment {
     fn backend(&self) -> &'static str {
@@ -229,7 +270,7 @@ impl Environment for LocalEnvironment {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Self::CAPABILITIES
+        Capabilities { network_policy: self.sandbox.is_some(), ..Self::CAPABILITIES }
     }
 
     fn cwd(&self) -> PathBuf {
@@ -245,11 +286,17 @@ impl Environment for LocalEnvironment {
         let mut hasher = DefaultHasher::new();
         self.session().variables.hash(&mut hasher);
         self.carried().hash(&mut hasher);
+        format!("{:?}", self.sandbox).hash(&mut hasher);
         format!("{} {} {:x}", self.backend(), self.home.display(), hasher.finish())
     }
 
     fn carried(&self) -> String {
         self.session().carried(&self.first)
+    }
+    fn confinement(&self) -> Vec<String> {
+        let Some(Sandbox { confinement, level, .. }) = &self.sandbox else { return Vec::new() };
+        let lines = [&level.files, &level.processes, &level.network, &level.system_calls];
+        std::iter::once(format!("by {}", confinement.mechanism.name())).chain(lines.into_iter().cloned()).collect()
     }
 
     fn scratch(&self) -> &Path {

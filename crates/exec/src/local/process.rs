@@ -15,6 +15,7 @@ use hermes_core::{
 };
 
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::DropGuard;
 
 use crate::plain::{Reading, plain};
 use crate::screen::Terminal;
@@ -22,8 +23,11 @@ use crate::supervisor::log::first_kept;
 use crate::supervisor::protocol::{End, LONGEST_PACKET, Request, Role};
 use crate::supervisor::{ForkServer, Supervised, Wiring, tree};
 
-use super::place::make_place;
+use super::place::{make_place, remove_place};
 use super::{LocalEnvironment, end, terminal};
+
+/// How long a program may take to take over before it is believed to have.
+const LONGEST_BEGINNING: Duration = Duration::from_secs(2);
 
 /// See [`hermes_core::Process`].
 #[derive(Debug)]
@@ -34,12 +38,17 @@ pub(crate) struct LocalProcess {
     log: File,
     reading: Reading,
     terminal: Option<Mutex<Terminal>>,
-    /// What bash reads first and the command's own text: it may read them as long as it runs.
-    _files: Files,
+    _held: Held,
 }
 
-/// Files without a name that a command reads through our descriptors.
-pub(super) type Files = (File, Option<File>);
+/// What a command needs of us as long as it runs.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// What bash reads first, and the command's own text when it is long.
+    pub _files: (File, Option<File>),
+    /// Whoever serves its way to the network.
+    pub _proxy: Option<DropGuard>,
+}
 
 impl LocalProcess {
     pub(super) fn new(
@@ -49,11 +58,11 @@ impl LocalProcess {
         log: File,
         reading: Reading,
         size: Option<TerminalSize>,
-        files: Files,
+        held: Held,
     ) -> Self {
         let terminal = size.map(|size| Mutex::new(Terminal::new(size)));
         let reading = Reading { terminal: size.is_some(), ..reading };
-        Self { server, supervised, pid, log, reading, terminal, _files: files }
+        Self { server, supervised, pid, log, reading, terminal, _held: held }
     }
 
     pub(super) fn supervised(&self) -> &Supervised {
@@ -72,8 +81,9 @@ impl LocalEnvironment {
     pub(super) async fn spawn_process(&self, start: Start) -> Result<LocalProcess, EnvironmentError> {
         let cannot_start = |source| self.cannot_start(source);
         let cwd = self.directory(start.cwd.as_deref())?;
-        let mut prepared =
-            self.prepare(&start.script, &cwd, start.terminal.is_some(), &start.watch).map_err(cannot_start)?;
+        let mut prepared = self
+            .prepare(&start.script, &cwd, start.terminal.is_some(), &start.watch, start.unconfined)
+            .map_err(cannot_start)?;
         let wiring = &mut prepared.wiring;
         let log = make_place(&start.place, wiring).map_err(cannot_start)?;
         match start.terminal {
@@ -93,9 +103,9 @@ impl LocalEnvironment {
             }
         }
         let supervised = Supervised::start(&self.server, &prepared.job, prepared.wiring).map_err(cannot_start)?;
-        let pid = started(&supervised).await?;
-        let files = (prepared.report, prepared.long);
-        Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, self.reading, start.terminal, files))
+        let pid = started(&supervised).await.inspect_err(|_| remove_place(&start.place))?;
+        let held = Held { _files: (prepared.report, prepared.long), _proxy: prepared.proxy };
+        Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, self.reading, start.terminal, held))
     }
 }
 
@@ -103,18 +113,15 @@ impl LocalEnvironment {
 pub(super) async fn started(supervised: &Supervised) -> Result<i32, EnvironmentError> {
     let answered = supervised.until(|known| known.pid.is_some() || known.failed.is_some()).await;
     answered.map_err(EnvironmentError::Lost)?;
+    // The mechanics of a sandbox on an old kernel may keep from us that the program has begun, so not for ever.
+    let begins = supervised.until(|known| known.runs || known.failed.is_some() || known.end.is_some());
+    let _ = timeout(LONGEST_BEGINNING, begins).await;
     let known = supervised.look();
     match (&known.failed, known.pid) {
-        (Some((step, error)), _) => Err(not_prepared(step, *error)),
+        (Some(why), _) => Err(EnvironmentError::NotPrepared(why.clone())),
         (None, Some(pid)) => Ok(pid),
         (None, None) => Err(EnvironmentError::Lost(io::ErrorKind::ConnectionReset.into())),
     }
-}
-
-/// A command that could not be started.
-pub(super) fn not_prepared(step: &str, error: i32) -> EnvironmentError {
-    let error = nix::errno::Errno::from_raw(error).desc().to_lowercase();
-    EnvironmentError::NotPrepared(format!("cannot {step}: {error}"))
 }
 
 /// Whether the shell has come to run something: it has become another program, or started one. One that has not may
@@ -179,6 +186,9 @@ impl Process for LocalProcess {
         let range = range.start.max(self.output_start())..range.end.min(self.output_len());
         let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
         self.log.read_exact_at(&mut bytes, range.start)?;
+        // What was given back to the disk while we read came as zeros.
+        let gone = self.output_start().saturating_sub(range.start);
+        bytes.drain(..usize::try_from(gone).map_or(bytes.len(), |gone| gone.min(bytes.len())));
         Ok(bytes)
     }
 

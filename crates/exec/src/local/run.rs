@@ -13,13 +13,14 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::behaviour::{BETWEEN_LOOKS, Looker, QUIET};
-use super::place::make_place;
-use super::process::{Files, LocalProcess, not_prepared, started};
+use super::place::{make_place, remove_place};
+use super::process::{Held, LocalProcess, started};
 use super::shell::{Options, Report, ShellState};
 use super::{GRACE, LocalEnvironment, Prepared, end, memory_file, read_report, terminal};
 use crate::capture::Capture;
 use crate::plain::Reading;
 use crate::readiness::readable;
+use crate::sandbox::refusal;
 use crate::supervisor::protocol::{End, Request, Role};
 use crate::supervisor::{Supervised, Wiring};
 
@@ -40,8 +41,9 @@ impl LocalEnvironment {
     ) -> Result<Finished, EnvironmentError> {
         let cannot_start = |source| self.cannot_start(source);
         let cwd = self.directory(command.cwd.as_deref())?;
-        let mut prepared =
-            self.prepare(&command.script, &cwd, command.terminal.is_some(), &[]).map_err(cannot_start)?;
+        let mut prepared = self
+            .prepare(&command.script, &cwd, command.terminal.is_some(), &[], command.unconfined)
+            .map_err(cannot_start)?;
         let ours = wire(&mut prepared.wiring, &command).map_err(cannot_start)?;
         let wiring = std::mem::take(&mut prepared.wiring);
         let supervised = Supervised::start(&self.server, &prepared.job, wiring).map_err(cannot_start)?;
@@ -61,9 +63,13 @@ impl LocalEnvironment {
         };
         self.absorb(&mut prepared, how, command.cwd.is_none());
         self.remember_leftover(running.supervised);
-        Ok(finished(running.output.capture, how, left_over))
+        let mut finished = finished(running.output.capture, how, left_over);
+        if let Some(sandbox) = self.sandbox.as_ref().filter(|_| !command.unconfined) {
+            let refusal = refusal::find(&sandbox.confinement, &command.script, &cwd, how, &finished.output);
+            finished.refusal = refusal.map(|refusal| refusal.to_string());
+        }
+        Ok(finished)
     }
-
     /// Takes over what a shell that ended by itself left for the next one.
     fn absorb(&self, prepared: &mut Prepared, how: FinishedHow, moves: bool) {
         if let (FinishedHow::Exited(_), Some(report)) = (how, read_report(&mut prepared.report)) {
@@ -110,7 +116,7 @@ impl LocalEnvironment {
             self.remember_leftover(running.supervised);
             return Ok(finished(running.output.capture, FinishedHow::TimedOut, left_over));
         };
-        let files: Files = (prepared.report, prepared.long);
+        let held = Held { _files: (prepared.report, prepared.long), _proxy: prepared.proxy };
         let process = LocalProcess::new(
             Arc::clone(&self.server),
             running.supervised,
@@ -118,7 +124,7 @@ impl LocalEnvironment {
             log,
             self.reading,
             command.terminal,
-            files,
+            held,
         );
         let process = Arc::new(process);
         self.remember_process(&process);
@@ -166,6 +172,7 @@ fn finished(capture: Capture, how: FinishedHow, left_over: usize) -> Finished {
         left_over,
         spill: captured.spill,
         process: None,
+        refusal: None,
     }
 }
 
@@ -236,7 +243,7 @@ impl Running {
             (known.failed.clone(), known.end)
         };
         match (failed, end) {
-            (Some((step, error)), _) => Err(not_prepared(&step, error)),
+            (Some(why), _) => Err(EnvironmentError::NotPrepared(why)),
             (None, Some(end)) => {
                 self.output.drain().await;
                 Ok(match end {
@@ -270,7 +277,11 @@ impl Running {
     /// Gives the output to the supervisor, which writes it into the log at this path from now on.
     fn hand_over(&mut self, place: &Place, terminal: bool) -> io::Result<File> {
         let mut wiring = Wiring::default();
-        let mut log = make_place(place, &mut wiring)?;
+        let log = make_place(place, &mut wiring)?;
+        self.hand_over_into(log, wiring, terminal).inspect_err(|_| remove_place(place))
+    }
+
+    fn hand_over_into(&mut self, mut log: File, mut wiring: Wiring, terminal: bool) -> io::Result<File> {
         self.output.capture.copy_to(&mut log)?;
         let ours = self.output.descriptor.get_ref();
         wiring.add(Role::Output, ours.try_clone()?);

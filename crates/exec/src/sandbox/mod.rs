@@ -62,7 +62,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// Its name as people know it.
+    /// Its name, as people and lists have it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces",

@@ -1,10 +1,11 @@
 //! What we and a supervisor say to each other: one message a packet, on a socket that keeps packets apart.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use crate::sandbox::Confinement;
 use hermes_core::{TerminalSize, Watched};
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -18,6 +19,10 @@ use serde::{Deserialize, Serialize};
 const MOST_DESCRIPTORS: usize = 8;
 /// The longest packet. Input and output travel in pieces below it.
 pub(crate) const LONGEST_PACKET: usize = 64 * 1024;
+
+/// The numbers under which a command gets files without a name that it cannot reach otherwise. Programs expect low
+/// numbers to be free, and bash uses those around 10 and 255.
+pub(crate) const INHERITED: [i32; 2] = [200, 201];
 
 /// What is to be run. Travels in a memory file, because an environment can be longer than a packet.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,6 +38,8 @@ pub(crate) struct Job {
     pub terminal: bool,
     /// Lines with one of these are told.
     pub watch: Vec<String>,
+    /// How it is confined.
+    pub confinement: Option<Confinement>,
     /// The control group that the command is to be put in; made and removed by the supervisor.
     pub group: Option<PathBuf>,
 }
@@ -54,6 +61,11 @@ pub(crate) enum Role {
     Input,
     /// Where the output is kept.
     Log,
+    /// Files without a name that the command gets under the numbers [`INHERITED`].
+    First,
+    Second,
+    /// Where a confined command sends its listener.
+    Door,
     /// Where its end is written down.
     Record,
     /// Where others may connect.
@@ -93,11 +105,10 @@ pub(crate) enum Event {
     Started {
         pid: i32,
     },
-    /// The program could not be started; it read nothing.
-    Failed {
-        step: String,
-        error: i32,
-    },
+    /// The program has taken over.
+    Runs,
+    /// The program could not be started, and why; it read nothing.
+    Failed(String),
     /// The tracked process has ended; what it printed before that is in the log.
     Ended(End),
     /// Nothing is left but so many processes that would not go. The last event.
@@ -154,7 +165,7 @@ pub(crate) fn send(
     flags: MsgFlags,
 ) -> io::Result<bool> {
     let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
-    let raw: Vec<RawFd> = descriptors.iter().map(|descriptor| descriptor.as_raw_fd()).collect();
+    let raw: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
     let rights = [ControlMessage::ScmRights(&raw)];
     let control = if raw.is_empty() { &[][..] } else { &rights[..] };
     let slices = [io::IoSlice::new(&bytes)];
