@@ -59,6 +59,15 @@ pub(crate) enum EnvVerb {
         #[command(flatten)]
         json: JsonArg,
     },
+    /// Check that a backend keeps every promise, by running commands there in a temporary folder. It takes a while.
+    /// Exit code 1 if something is not as it should be.
+    #[command(after_help = "Examples:\n  hermes env test\n  hermes env test local --json")]
+    Test {
+        /// The backend; the chosen one if left out.
+        name: Option<String>,
+        #[command(flatten)]
+        json: JsonArg,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -242,6 +242,7 @@ async fn in_background(args: Args, cx: &ToolCx) -> ToolResult {
         terminal: args.pty.then(TerminalSize::default),
         input: args.stdin,
         place: reserved.place.clone(),
+        unconfined: false,
         watch: reserved.facts.watch_patterns.clone(),
     };
     let process = cx.environment.spawn(start).await.map_err(|error| cannot_run(&error))?;

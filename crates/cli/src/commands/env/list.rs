@@ -4,21 +4,12 @@ use hermes_core::Capabilities;
 use hermes_exec::LocalEnvironment;
 use serde_json::{Value, json};
 
+use super::{LOCAL, NOT_YET};
 use crate::config::Config;
 use crate::terminal::out;
 use crate::terminal::text::{padded, wrapped};
 use crate::words::{Exit, Failure};
 use crate::world::World;
-
-/// What users of the original know and this build has not, with what each is for.
-const NOT_YET: [(&str, &str); 6] = [
-    ("docker", "a container of Docker"),
-    ("podman", "a container of Podman"),
-    ("ssh", "another host"),
-    ("singularity", "a container of Apptainer"),
-    ("modal", "a sandbox at modal.com"),
-    ("daytona", "a workspace at daytona.io"),
-];
 
 pub(super) fn run(world: &World, as_json: bool) -> Result<Exit, Failure> {
     let config = Config::load_and_warn(world)?;
@@ -26,9 +17,9 @@ pub(super) fn run(world: &World, as_json: bool) -> Result<Exit, Failure> {
     let local = LocalEnvironment::CAPABILITIES;
     if as_json {
         let mut all = vec![json!({
-            "name": "local",
+            "name": LOCAL,
             "available": true,
-            "chosen": chosen == "local",
+            "chosen": chosen == LOCAL,
             "capabilities": in_json(local),
         })];
         all.extend(NOT_YET.iter().map(
@@ -42,7 +33,7 @@ pub(super) fn run(world: &World, as_json: bool) -> Result<Exit, Failure> {
         text += &format!("  {mark} {} {}\n", padded(name, 12), wrapped(says, 80, 17).trim_start());
     };
     let can = in_words(local);
-    row(if chosen == "local" { "●" } else { "○" }, "local", &format!("this machine · {can}"));
+    row(if chosen == LOCAL { "●" } else { "○" }, LOCAL, &format!("this machine · {can}"));
     for (name, what_for) in NOT_YET {
         row("·", name, &format!("{what_for} · not in this build yet"));
     }

@@ -1,9 +1,10 @@
 //! `hermes sandbox check`.
 
+use hermes_exec::local::{Reach, SandboxWish, Strictness};
 use hermes_exec::sandbox::{Level, Mechanism, Preflight, preflight};
 use serde_json::{Value, json};
 
-use super::{confinement, real};
+use super::{confinement, here};
 use crate::terminal::out;
 use crate::terminal::text::{padded, visible, wrapped};
 use crate::words::{Exit, Failure};
@@ -12,7 +13,10 @@ use crate::world::World;
 pub(super) fn run(world: &World, as_json: bool) -> Result<Exit, Failure> {
     let preflight = preflight();
     let best = preflight.best();
-    let level = Level::of(&confinement(world, best, &real(world, &world.cwd)?), &preflight);
+    // What `run` gives without options.
+    let strictness = Strictness::Workspace;
+    let wish = SandboxWish { strictness, writable: Vec::new(), hidden: Vec::new(), reach: Reach::Off };
+    let level = Level::of(&confinement(world, best, &here(world)?, wish), &preflight);
     let exit = if best == Mechanism::None { Exit::Failed } else { Exit::Done };
     if as_json {
         out::pretty(&in_json(&preflight, &level))?;

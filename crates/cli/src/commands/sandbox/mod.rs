@@ -5,7 +5,8 @@ mod run;
 
 use std::path::{Path, PathBuf};
 
-use hermes_exec::sandbox::{Confinement, Mechanism, WritableRoot, secrets};
+use hermes_exec::local::SandboxWish;
+use hermes_exec::sandbox::{Confinement, Mechanism, secrets};
 
 use crate::args::SandboxVerb;
 use crate::words::{Exit, Failure};
@@ -18,16 +19,13 @@ pub(crate) fn run(world: &World, verb: &SandboxVerb) -> Result<Exit, Failure> {
     }
 }
 
-/// What holds for a command in `folder` if nothing else is said.
-fn confinement(world: &World, mechanism: Mechanism, folder: &Path) -> Confinement {
-    let mut confinement = Confinement::new(mechanism);
-    confinement.writable = vec![WritableRoot::direct(folder)];
-    confinement.hidden = secrets(&world.user_home, &world.home);
-    confinement
+/// What a command that works in `folder` may do. Keys and credentials are hidden besides what `wish` says.
+fn confinement(world: &World, mechanism: Mechanism, folder: &Path, mut wish: SandboxWish) -> Confinement {
+    wish.hidden.extend(secrets(&world.user_home, &world.home));
+    wish.confinement(mechanism, &[folder], &world.user_home, &world.variables().collect())
 }
 
-/// `path` without links, which a confinement asks for.
-fn real(world: &World, path: &Path) -> Result<PathBuf, Failure> {
-    let path = world.cwd.join(path);
-    std::fs::canonicalize(&path).map_err(|error| Failure::new(format!("{}: {error}", world.shown(&path))))
+/// The current directory without links, which a confinement asks for.
+fn here(world: &World) -> Result<PathBuf, Failure> {
+    std::fs::canonicalize(&world.cwd).map_err(|error| Failure::new(format!("{}: {error}", world.shown(&world.cwd))))
 }

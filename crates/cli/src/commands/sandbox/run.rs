@@ -5,10 +5,12 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 
-use hermes_exec::sandbox::{Limits, Mechanism, Network, View, WritableRoot, launch, preflight};
+use hermes_exec::local::{Reach, SandboxWish, Strictness};
+use hermes_exec::sandbox::{Mechanism, launch, preflight};
 
-use super::{confinement, real};
+use super::{confinement, here};
 use crate::args::SandboxRunArgs;
 use crate::words::{Exit, Failure};
 use crate::world::World;
@@ -30,19 +32,19 @@ pub(super) fn run(world: &World, args: &SandboxRunArgs) -> Result<Exit, Failure>
         let why = "nothing can confine a command here, so it did not run (hermes sandbox check says why)";
         return Err(not_confined(Failure::new(why)));
     }
-    let folder = real(world, &world.cwd).map_err(not_confined)?;
-    let mut confinement = confinement(world, mechanism, &folder);
-    for path in &args.writable {
-        confinement.writable.push(WritableRoot::direct(real(world, path).map_err(not_confined)?));
-    }
-    confinement.hidden.extend(args.hide.iter().map(|path| world.cwd.join(path)));
-    if args.network {
-        confinement.network = Network::Open;
-    }
-    if args.strict {
-        confinement.view = View::System { home: real(world, &world.user_home).map_err(not_confined)? };
-        confinement.limits = Limits::STRICT;
-    }
+    let folder = here(world).map_err(not_confined)?;
+    let wish = SandboxWish {
+        strictness: if args.strict { Strictness::Strict } else { Strictness::Workspace },
+        writable: args
+            .writable
+            .iter()
+            .map(|path| there(world, path))
+            .collect::<Result<_, _>>()
+            .map_err(not_confined)?,
+        hidden: args.hide.iter().map(|path| there(world, path)).collect::<Result<_, _>>().map_err(not_confined)?,
+        reach: if args.network { Reach::Open } else { Reach::Off },
+    };
+    let confinement = confinement(world, mechanism, &folder, wish);
     let ended = launch(&confinement, program, arguments).map_err(|error| {
         let exit = match error.kind() {
             io::ErrorKind::NotFound => NOT_FOUND,
@@ -54,4 +56,13 @@ pub(super) fn run(world: &World, args: &SandboxRunArgs) -> Result<Exit, Failure>
     // As a shell says it.
     let code = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
     Ok(Exit::Like(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+}
+
+/// A path that is named must be there: one that is mistyped would be neither writable nor hidden.
+fn there(world: &World, path: &Path) -> Result<PathBuf, Failure> {
+    let path = world.cwd.join(path);
+    match std::fs::canonicalize(&path) {
+        Ok(real) => Ok(real),
+        Err(error) => Err(Failure::new(format!("{}: {error}; nothing ran", world.shown(&path)))),
+    }
 }
