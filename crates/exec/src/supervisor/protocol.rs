@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Descriptors in one packet at most.
-const MOST_DESCRIPTORS: usize = 8;
+const MOST_DESCRIPTORS: usize = 16;
 /// The longest packet. Input and output travel in pieces below it.
 pub(crate) const LONGEST_PACKET: usize = 64 * 1024;
 
