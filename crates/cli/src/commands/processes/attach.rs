@@ -51,18 +51,13 @@ pub(super) async fn run(world: &World, id: &str) -> Result<Exit, Failure> {
     } else {
         by_lines(world, &record, &attached, &signals).await?
     };
-    Ok(match left {
-        Left::ByKey => {
-            out::line(&format!("{0} runs on (hermes processes attach {0})", visible(&record.id)))?;
-            Exit::Done
-        }
-        Left::BySignal => Exit::Interrupted,
-        Left::AtItsEnd => {
-            let state = record.again().map_or(ProcessState::Lost, |record| record.state);
-            out::line(&format!("{} is over: {}", visible(&record.id), in_words(state)))?;
-            Exit::Done
-        }
-    })
+    if left == Left::AtItsEnd {
+        let state = record.again().map_or(ProcessState::Lost, |record| record.state);
+        out::line(&format!("{} is over: {}", visible(&record.id), in_words(state)))?;
+        return Ok(Exit::Done);
+    }
+    out::line(&format!("{0} runs on (hermes processes attach {0})", visible(&record.id)))?;
+    Ok(if left == Left::BySignal { Exit::Interrupted } else { Exit::Done })
 }
 
 /// Why one has left.
@@ -149,7 +144,7 @@ async fn by_lines(world: &World, record: &Record, attached: &Attached, signals: 
         Ok(()) => "your lines go to it, Ctrl-D ends its input".to_owned(),
         Err(error) => error.to_string(),
     };
-    out::line(&format!("{name} has no terminal: {input} · Ctrl-] leaves, and it runs on"))?;
+    out::line(&format!("{name} has no terminal: {input}\nCtrl-] leaves, and it runs on"))?;
     let mut output = Output::of(record).map_err(cannot_follow)?;
     output.skip_to_last(LINES_BEFORE).map_err(cannot_follow)?;
     let colours = Abilities::of(Stream::Out, world).colour;
@@ -189,7 +184,11 @@ async fn by_lines(world: &World, record: &Record, attached: &Attached, signals: 
                     out::error(&format!("hermes: that did not arrive: {error}"));
                 }
             }
-            () = cancel.cancelled() => return Ok(Left::BySignal),
+            () = cancel.cancelled() => {
+                // What a terminal shows for Ctrl-C has no line of its own.
+                out::line("")?;
+                return Ok(Left::BySignal);
+            }
         }
     }
 }
