@@ -58,7 +58,9 @@ fn keys_and_the_agents_home_are_out_of_sight_and_the_network_is_off() {
     std::fs::write(home.join("notes"), "plain").unwrap();
     let config = hermes.home.home().join("config.yaml");
     let script = format!("cat ~/.ssh/id ~/.netrc ~/mine {}; cat ~/notes", config.display());
-    let ran = run(&hermes, &["--hide", home.join("mine").to_str().unwrap()], &script);
+    // The home of a test is below /tmp, which is the command's own; as a writable folder it is in sight.
+    let (visible, mine) = (home.to_str().unwrap(), home.join("mine"));
+    let ran = run(&hermes, &["--writable", visible, "--hide", mine.to_str().unwrap()], &script);
     assert_eq!(ran.out, "plain", "{ran:?}");
     let ran = run(&hermes, &["--strict"], "cat ~/notes; echo x > ~/file && ls -A ~");
     assert_eq!(ran.out, "file\n", "{ran:?}");

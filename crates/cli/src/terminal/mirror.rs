@@ -6,6 +6,7 @@
 //! behind. The last line is ours and says how to leave.
 
 use std::io::{self, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hermes_core::TerminalSize;
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
@@ -17,13 +18,33 @@ const ENTER: &str = "\x1b[?1049h\x1b[H\x1b[2J";
 /// Everything that a process may have switched: keypad and cursor keys, pasting, the mouse in all its ways, the cursor.
 const LEAVE: &str =
     "\x1b[m\x1b>\x1b[?1l\x1b[?2004l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?25h\x1b[?1049l";
-/// Smaller screens are drawn as if they had this size.
-const SMALLEST: TerminalSize = TerminalSize { rows: 2, columns: 10 };
+/// Smaller screens are drawn as if they had this size: on one line alone the drawing library loses count.
+const SMALLEST: TerminalSize = TerminalSize { rows: 3, columns: 10 };
+/// For a terminal that does not know its size (it says 0 or 1).
+const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
 /// The size of the person's terminal.
 fn terminal_size() -> TerminalSize {
     let (columns, rows) = termimad::terminal_size();
+    if columns < 2 || rows < 2 {
+        return USUAL;
+    }
     TerminalSize { rows: rows.max(SMALLEST.rows), columns: columns.max(SMALLEST.columns) }
+}
+
+fn blank(size: TerminalSize) -> vt100::Parser {
+    vt100::Parser::new(size.rows.max(SMALLEST.rows - 1), size.columns.max(SMALLEST.columns), 0)
+}
+
+/// Draws `bytes`. They are foreign and the drawing library may lose count over them; then the screen begins again, blank,
+/// because a picture that is wrong is better than a person who has lost their hold of the process.
+fn draw(parser: &mut vt100::Parser, bytes: &[u8]) -> bool {
+    let drawn = catch_unwind(AssertUnwindSafe(|| parser.process(bytes))).is_ok();
+    if !drawn {
+        let (rows, columns) = parser.screen().size();
+        *parser = blank(TerminalSize { rows, columns });
+    }
+    drawn
 }
 
 /// The mirror. While it lives the terminal is raw; when it goes, by whatever way, the terminal is as before.
@@ -38,9 +59,10 @@ pub(crate) struct Mirror {
 impl Mirror {
     /// Takes the terminal over and shows what a terminal of size `theirs` would show after `printed`.
     pub(crate) fn new(theirs: TerminalSize, printed: impl Iterator<Item = Vec<u8>>, says: &str) -> io::Result<Self> {
-        let mut parser =
-            vt100::Parser::new(theirs.rows.max(SMALLEST.rows - 1), theirs.columns.max(SMALLEST.columns), 0);
-        printed.for_each(|bytes| parser.process(&bytes));
+        let mut parser = blank(theirs);
+        for bytes in printed {
+            draw(&mut parser, &bytes);
+        }
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         cfmakeraw(&mut raw);
@@ -67,7 +89,9 @@ impl Mirror {
 
     /// Shows what comes of `bytes`.
     pub(crate) fn show(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.parser.process(bytes);
+        if !draw(&mut self.parser, bytes) {
+            return self.fit().map(drop);
+        }
         let change = self.parser.screen().state_diff(&self.drawn);
         self.drawn = self.parser.screen().clone();
         write(&change)
