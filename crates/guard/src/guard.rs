@@ -100,6 +100,9 @@ impl Guard {
                 .asked
                 .push("earlier commands of this session defined functions or aliases that cannot be read".into());
         }
+        if request.touches.unconfined {
+            verdict.asked.push("it would run outside of the sandbox".into());
+        }
         if redact::contains_mask(command) {
             verdict.asked.push("it holds a mask where a secret was hidden from the model".into());
         }

@@ -43,6 +43,9 @@ struct Args {
     /// In the background: you are told when it ends.
     #[serde(default)]
     notify_on_complete: bool,
+    /// Outside of the sandbox, for what it refused (`sandbox_refused` in a result). The user is asked.
+    #[serde(default)]
+    without_sandbox: bool,
     /// In the background: you are told of lines of output with one of these texts in them.
     #[serde(default)]
     watch_patterns: Vec<String>,
@@ -65,6 +68,7 @@ pub(super) fn tool() -> impl Tool {
         .touches(|args: &Args, cx| {
             let mut touches = Touches::executing(&args.command);
             touches.runs_in = args.workdir.as_deref().map(|workdir| cx.resolve(workdir));
+            touches.unconfined = args.without_sandbox && !cx.environment.confinement().is_empty();
             touches
         })
         .headline(|args: &Args| first_line(&args.command))
@@ -132,6 +136,7 @@ async fn in_foreground(args: Args, cx: &ToolCx) -> ToolResult {
     let mut command = Command::new(args.command.as_str(), timeout, cx.limits.output_bytes);
     command.cwd = args.workdir.as_deref().map(|workdir| cx.resolve(workdir));
     command.terminal = args.pty.then(TerminalSize::default);
+    command.unconfined = args.without_sandbox;
     if let Some((_, reserved)) = &kept {
         command.at_limit = AtLimit::Keep(reserved.place.clone());
     }
@@ -182,6 +187,11 @@ fn ended(command: &str, finished: Finished, timeout: Duration) -> ToolOutput {
     let by_itself = matches!(finished.how, FinishedHow::Exited(_) | FinishedHow::Signalled(_));
     if let Some(meaning) = exit_codes::meaning(command, exit_code).filter(|_| by_itself) {
         result["exit_code_meaning"] = meaning.into();
+    }
+    if let Some(refusal) = finished.refusal {
+        // One step leads on: the same call with one field more, which asks the user.
+        result["sandbox_refused"] =
+            format!("{refusal} If it is needed, make the same call with \"without_sandbox\": true; the user is asked.").into();
     }
     if let Some(spill) = finished.spill {
         result["full_output"] = spill.display().to_string().into();
@@ -242,6 +252,7 @@ async fn in_background(args: Args, cx: &ToolCx) -> ToolResult {
         terminal: args.pty.then(TerminalSize::default),
         input: args.stdin,
         place: reserved.place.clone(),
+        unconfined: args.without_sandbox,
         watch: reserved.facts.watch_patterns.clone(),
     };
     let process = cx.environment.spawn(start).await.map_err(|error| cannot_run(&error))?;
