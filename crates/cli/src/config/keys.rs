@@ -58,9 +58,9 @@ pub(crate) const KEYS: &[Key] = &[
     key("approvals.deny", Kind::List, "[]", "commands that never run: a pattern each, for example git push *"),
     key(
         "approvals.mode",
-        Kind::OneOf(&["manual", "off", "smart"]),
+        Kind::OneOf(&["manual", "off", "rehearse", "smart"]),
         "\"manual\"",
-        "manual asks about what is dangerous, smart lets a model look first, off asks nothing; what never runs never runs",
+        "manual asks about what is dangerous, rehearse shows first what it would do, smart lets a model look first, off asks nothing; what never runs never runs",
     ),
     key(
         "approvals.rules",

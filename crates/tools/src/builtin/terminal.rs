@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    AtLimit, Command, EnvironmentError, Finished, FinishedHow, Kept, ProcessFacts, ProcessState, Processes, Reserved,
+    AtLimit, Command, EnvironmentError, Finished, FinishedHow, Kept, Pending, ProcessFacts, ProcessState, Processes, Reserved,
     Start, TerminalSize, plural,
 };
 
@@ -43,6 +43,10 @@ struct Args {
     /// In the background: you are told when it ends.
     #[serde(default)]
     notify_on_complete: bool,
+    /// Only show what it would do: it runs against a stand-in for the workspace, without network, and its changes are
+    /// committed or thrown away by the user.
+    #[serde(default)]
+    rehearse: bool,
     /// Outside of the sandbox, for what it refused (`sandbox_refused` in a result). The user is asked.
     #[serde(default)]
     without_sandbox: bool,
@@ -68,6 +72,7 @@ pub(super) fn tool() -> impl Tool {
         .touches(|args: &Args, cx| {
             let mut touches = Touches::executing(&args.command);
             touches.runs_in = args.workdir.as_deref().map(|workdir| cx.resolve(workdir));
+            touches.rehearsed = args.rehearse;
             touches.unconfined = args.without_sandbox && !cx.environment.confinement().is_empty();
             touches
         })
@@ -139,6 +144,11 @@ async fn in_foreground(args: Args, cx: &ToolCx) -> ToolResult {
     command.unconfined = args.without_sandbox;
     if let Some((_, reserved)) = &kept {
         command.at_limit = AtLimit::Keep(reserved.place.clone());
+    }
+    if args.rehearse {
+        command.at_limit = AtLimit::End;
+        let rehearsed = cx.environment.rehearse(command, &cx.cancel).await.map_err(|error| cannot_run(&error))?;
+        return Ok(ended(&args.command, rehearsed.finished, timeout).with_pending(Pending(rehearsed.rehearsal)));
     }
     let mut finished = cx.environment.run(command, &cx.cancel).await.map_err(|error| cannot_run(&error))?;
     match (finished.how, finished.process.take(), kept) {
@@ -229,6 +239,9 @@ fn lives_on(finished: Finished, why: Kept, timeout: Duration, id: &str, pid: i32
 
 async fn in_background(args: Args, cx: &ToolCx) -> ToolResult {
     let capabilities = cx.environment.capabilities();
+    if args.rehearse {
+        return Err(ToolError::tell("terminal: what runs in the background cannot be rehearsed; nothing was run"));
+    }
     let missing = [
         (!capabilities.background || cx.processes.is_none(), "cannot keep processes in the background"),
         (args.pty && !capabilities.terminal, "has no terminals"),
