@@ -208,7 +208,12 @@ fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Re
         Some("hosts") => Reach::Through(Arc::new(Hosts::new(config))),
         _ => Reach::Off,
     };
-    let wish = SandboxWish { strictness, writable: paths(world, config, "terminal.sandbox_writable"), hidden: hidden(world, config), reach };
+    let wish = SandboxWish {
+        strictness,
+        writable: paths(world, config, "terminal.sandbox_writable"),
+        hidden: hidden(world, config),
+        reach,
+    };
     environment.confined(wish, &preflight()).map_err(|why| {
         Failure::new(format!("terminal.sandbox: {why}\nhermes config set terminal.sandbox off works without one"))
     })
