@@ -4,6 +4,7 @@
 //! one shell to the next is in [`shell`]; who ends what a command leaves behind is in [`crate::supervisor`].
 
 mod behaviour;
+mod committed;
 mod confined;
 pub(crate) mod place;
 mod process;
@@ -38,6 +39,7 @@ use hermes_core::{
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use tokio_util::sync::DropGuard;
 
+pub use committed::{CommittedRehearsal, recover_commits};
 pub use confined::{Reach, SandboxWish, Strictness};
 pub use rehearse::RehearsalSetup;
 
