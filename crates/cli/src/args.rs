@@ -67,6 +67,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         verb: ApprovalsVerb,
     },
+    /// What was rehearsed and committed, and the way back from it.
+    Rehearsals {
+        #[command(subcommand)]
+        verb: RehearsalsVerb,
+    },
     /// The configuration.
     Config {
         #[command(subcommand)]
@@ -291,6 +296,31 @@ pub(crate) enum Provider {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum RehearsalsVerb {
+    /// List what can be taken back, the latest last.
+    #[command(after_help = "Example:\n  hermes rehearsals list")]
+    List {
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Put the files back as they were before; refused if they were changed since.
+    #[command(after_help = "Examples:\n  hermes rehearsals undo\n  hermes rehearsals undo 3f2a")]
+    Undo {
+        /// Its name or the beginning of it; the latest if left out.
+        name: Option<String>,
+    },
+    /// Give up the way back.
+    #[command(after_help = "Examples:\n  hermes rehearsals discard\n  hermes rehearsals discard --all")]
+    Discard {
+        /// Its name or the beginning of it; the latest if left out.
+        name: Option<String>,
+        /// All of them.
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
+    },
+}
+
+#[derive(Subcommand, Debug)]
 pub(crate) enum ToolsetsVerb {
     /// List all toolsets.
     #[command(after_help = "Example:\n  hermes toolsets list")]

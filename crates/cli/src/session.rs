@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
-use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness};
+use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness, recover_commits};
 use hermes_exec::processes::{ProcessTable, TableSetup, reap};
 use hermes_exec::sandbox::{preflight, secrets};
 use hermes_guard::Guard;
@@ -21,6 +21,7 @@ use hermes_runtime::{
 
 use crate::approvals;
 use crate::args::{AgentArgs, Approve};
+use crate::commands::rehearsals;
 use crate::config::Config;
 use crate::env_file::Machine;
 use crate::models::{self, Chosen};
@@ -244,8 +245,17 @@ pub(crate) fn processes_folder(world: &World) -> PathBuf {
 
 /// Clears up what a crash left, without making anybody wait for it.
 pub(crate) fn reap_quietly(world: &World) {
-    let folder = processes_folder(world);
-    tokio::task::spawn_blocking(move || reap(&folder, &std::env::temp_dir(), SystemTime::now()));
+    for said in recover_commits(&rehearsals::folder(world)) {
+        out::error(&format!("hermes: {}", visible(&said)));
+    }
+    let (folder, stages) = (processes_folder(world), world.home.join("rehearsals").join("stages"));
+    tokio::task::spawn_blocking(move || {
+        reap(&folder, &std::env::temp_dir(), SystemTime::now());
+        if stages.is_dir() {
+            // What cannot be removed now is tried again at the next start.
+            let _ = hermes_exec::rehearsal::reap(&stages);
+        }
+    });
 }
 
 /// A name for a conversation, unlike that of any other.

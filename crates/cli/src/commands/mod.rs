@@ -5,6 +5,7 @@ pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod rehearsals;
 pub(crate) mod run;
 pub(crate) mod tools;
 pub(crate) mod toolsets;
