@@ -40,6 +40,15 @@ fn every_command_has_help_with_an_example() {
         &["approvals", "revoke"],
         &["approvals", "test"],
         &["approvals", "log"],
+        &["processes", "list"],
+        &["processes", "log"],
+        &["processes", "kill"],
+        &["processes", "reap"],
+        &["processes", "attach"],
+        &["env", "list"],
+        &["env", "test"],
+        &["sandbox", "check"],
+        &["sandbox", "run"],
     ] {
         let args: Vec<&str> = command.iter().chain(&["--help"]).copied().collect();
         let ran = hermes.run(&args);

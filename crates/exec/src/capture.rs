@@ -165,11 +165,10 @@ impl Capture {
     /// Writes everything so far into the log of a process, which goes on there.
     pub(crate) fn copy_to(&self, log: &mut File) -> io::Result<()> {
         match &self.spill {
-            Spill::Not(_) => self.write_kept(log),
             Spill::Open { path, .. } | Spill::Broken { path: Some(path), .. } => {
                 io::copy(&mut File::open(path)?, log).map(drop)
             }
-            Spill::Broken { path: None, .. } => self.write_kept(log),
+            Spill::Not(_) | Spill::Broken { path: None, .. } => self.write_kept(log),
         }
     }
 

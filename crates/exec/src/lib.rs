@@ -10,9 +10,10 @@
 //!
 //! Start reading at [`LocalEnvironment`]; [`environment_variables`] is the only place where a child's environment is
 //! built, [`capture`] decides what is kept of an endless output, [`files`] is the only code that writes files,
-//! [`sandbox`] is the wall around a command.
+//! [`sandbox`] is the wall around a command, [`conformance`] is what every backend must do.
 
 mod capture;
+pub mod conformance;
 pub mod environment_variables;
 pub mod files;
 pub mod local;

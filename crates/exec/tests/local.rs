@@ -6,7 +6,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Command, Environment, FileErrorKind, FileKind, Finished, FinishedHow};
+use hermes_core::{
+    CancellationToken, Command, Environment, FileErrorKind, FileKind, Finished, FinishedHow, Place, ProcessState, Start,
+};
 use hermes_exec::LocalEnvironment;
 
 struct Here {
@@ -358,4 +360,46 @@ async fn commands_side_by_side_do_not_undo_each_other() {
     let all: String = (0..20).map(|n| format!("echo $V{n}; f{n}; ")).collect();
     let expected: String = (0..20).map(|n| format!("{n}\n{n}\n")).collect();
     assert_eq!(here.run(&all).await.output, expected);
+}
+
+#[tokio::test]
+async fn a_shell_that_cannot_be_started_says_why_and_nothing_counts_as_run() {
+    let here = here();
+    // One variable may not be longer than 128 KiB (`MAX_ARG_STRLEN`, execve(2)).
+    here.run("printf -v LONG '%200000s' x; export LONG").await;
+    let error = here.environment.run(command("echo hi", Duration::from_secs(9)), &CancellationToken::new()).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("argument list too long; it did not run"), "{error}");
+    let place = Place { log: here.path("a.log"), facts: "{}".into() };
+    let start = Start {
+        script: "echo hi".into(),
+        cwd: None,
+        terminal: None,
+        input: false,
+        place,
+        unconfined: false,
+        watch: Vec::new(),
+    };
+    let error = here.environment.spawn(start).await.unwrap_err().to_string();
+    assert!(error.contains("argument list too long; it did not run"), "{error}");
+    assert_eq!(here.environment.list(&here.path("")).await.unwrap(), [] as [&str; 0], "no log of nothing");
+}
+
+#[tokio::test]
+async fn the_end_of_a_process_is_told_although_what_it_left_prints_for_ever() {
+    let here = here();
+    let place = Place { log: here.path("a.log"), facts: String::new() };
+    let start = Start {
+        script: "yes & yes & sleep 0.1; exit 3".into(),
+        cwd: None,
+        terminal: None,
+        input: false,
+        place,
+        unconfined: false,
+        watch: Vec::new(),
+    };
+    let process = here.environment.spawn(start).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), process.ended()).await.unwrap();
+    assert_eq!(process.state(), ProcessState::Ended(FinishedHow::Exited(3)));
+    assert_eq!(process.kill(Duration::from_secs(1)).await, 0);
 }

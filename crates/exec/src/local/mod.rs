@@ -87,6 +87,16 @@ pub struct LocalEnvironment {
 }
 
 impl LocalEnvironment {
+    /// What it can do, sandbox apart.
+    pub const CAPABILITIES: Capabilities = Capabilities {
+        background: true,
+        terminal: true,
+        input: true,
+        file_transfer: false,
+        snapshot: false,
+        network_policy: false,
+    };
+
     /// An environment whose session starts in `cwd`, with the home `home` and the allow-listed part of `variables`
     /// (plus the names in `granted`).
     ///
@@ -286,8 +296,7 @@ impl Environment for LocalEnvironment {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let network_policy = self.sandbox.is_some();
-        Capabilities { background: true, terminal: true, input: true, network_policy, ..Capabilities::default() }
+        Capabilities { network_policy: self.sandbox.is_some(), ..Self::CAPABILITIES }
     }
 
     fn cwd(&self) -> PathBuf {

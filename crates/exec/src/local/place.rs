@@ -43,6 +43,14 @@ pub(super) fn make_place(place: &Place, wiring: &mut Wiring) -> io::Result<File>
     Ok(log)
 }
 
+/// Takes the files away again: what they were made for never began, or goes on without them.
+pub(super) fn remove_place(place: &Place) {
+    for file in [socket_of(&place.log), record_of(&place.log), place.log.clone()] {
+        // One that is not there is one less.
+        let _ = std::fs::remove_file(file);
+    }
+}
+
 /// A listening socket at `path`, which may be longer than a socket's address can be.
 fn listen_at(path: &Path) -> io::Result<OwnedFd> {
     let listener = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None)?;

@@ -23,8 +23,11 @@ use crate::supervisor::log::first_kept;
 use crate::supervisor::protocol::{End, LONGEST_PACKET, Request, Role};
 use crate::supervisor::{ForkServer, Supervised, Wiring, tree};
 
-use super::place::make_place;
+use super::place::{make_place, remove_place};
 use super::{LocalEnvironment, end, terminal};
+
+/// How long a program may take to take over before it is believed to have.
+const LONGEST_BEGINNING: Duration = Duration::from_secs(2);
 
 /// See [`hermes_core::Process`].
 #[derive(Debug)]
@@ -100,7 +103,7 @@ impl LocalEnvironment {
             }
         }
         let supervised = Supervised::start(&self.server, &prepared.job, prepared.wiring).map_err(cannot_start)?;
-        let pid = started(&supervised).await?;
+        let pid = started(&supervised).await.inspect_err(|_| remove_place(&start.place))?;
         let held = Held { _files: (prepared.report, prepared.long), _proxy: prepared.proxy };
         Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, self.reading, start.terminal, held))
     }
@@ -110,6 +113,9 @@ impl LocalEnvironment {
 pub(super) async fn started(supervised: &Supervised) -> Result<i32, EnvironmentError> {
     let answered = supervised.until(|known| known.pid.is_some() || known.failed.is_some()).await;
     answered.map_err(EnvironmentError::Lost)?;
+    // The mechanics of a sandbox on an old kernel may keep from us that the program has begun, so not for ever.
+    let begins = supervised.until(|known| known.runs || known.failed.is_some() || known.end.is_some());
+    let _ = timeout(LONGEST_BEGINNING, begins).await;
     let known = supervised.look();
     match (&known.failed, known.pid) {
         (Some(why), _) => Err(EnvironmentError::NotPrepared(why.clone())),
@@ -180,6 +186,9 @@ impl Process for LocalProcess {
         let range = range.start.max(self.output_start())..range.end.min(self.output_len());
         let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
         self.log.read_exact_at(&mut bytes, range.start)?;
+        // What was given back to the disk while we read came as zeros.
+        let gone = self.output_start().saturating_sub(range.start);
+        bytes.drain(..usize::try_from(gone).map_or(bytes.len(), |gone| gone.min(bytes.len())));
         Ok(bytes)
     }
 

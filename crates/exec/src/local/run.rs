@@ -13,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::behaviour::{BETWEEN_LOOKS, Looker, QUIET};
-use super::place::make_place;
+use super::place::{make_place, remove_place};
 use super::process::{Held, LocalProcess, started};
 use super::shell::{Options, Report, ShellState};
 use super::{GRACE, LocalEnvironment, Prepared, end, memory_file, read_report, terminal};
@@ -304,7 +304,11 @@ impl Running {
     /// Gives the output to the supervisor, which writes it into the log at this path from now on.
     fn hand_over(&mut self, place: &Place, terminal: bool) -> io::Result<File> {
         let mut wiring = Wiring::default();
-        let mut log = make_place(place, &mut wiring)?;
+        let log = make_place(place, &mut wiring)?;
+        self.hand_over_into(log, wiring, terminal).inspect_err(|_| remove_place(place))
+    }
+
+    fn hand_over_into(&mut self, mut log: File, mut wiring: Wiring, terminal: bool) -> io::Result<File> {
         self.output.capture.copy_to(&mut log)?;
         let ours = self.output.descriptor.get_ref();
         wiring.add(Role::Output, ours.try_clone()?);

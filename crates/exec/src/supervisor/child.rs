@@ -1,8 +1,7 @@
 //! Becoming the command: what happens in the forked child until the program takes over.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use nix::errno::Errno;
@@ -12,6 +11,9 @@ use nix::unistd::{chdir, execve, execvpe, setsid};
 
 use super::fork_server::{close_all_but, default_handlers};
 use super::protocol::{INHERITED, Job};
+
+/// The longest message about what went wrong, in bytes: a pipe takes that much in one piece.
+pub(super) const LONGEST_TROUBLE: usize = 4096;
 
 /// What the command gets.
 pub(super) struct Ends {
@@ -26,13 +28,13 @@ pub(super) struct Ends {
 }
 
 /// Turns this process into the command. Comes back only if that failed; what failed has been told by then.
-pub(super) fn become_command(job: Job, ends: Ends) {
-    let trouble = ends.trouble.as_raw_fd();
-    let Err(why) = prepare_and_start(job, ends);
-    let _ = write_raw(trouble, &postcard::to_allocvec(&why).unwrap_or_default());
+pub(super) fn become_command(job: Job, ends: &Ends) {
+    let Err(mut why) = prepare_and_start(job, ends);
+    why.truncate(why.floor_char_boundary(LONGEST_TROUBLE));
+    let _ = nix::unistd::write(&ends.trouble, why.as_bytes());
 }
 
-fn prepare_and_start(job: Job, ends: Ends) -> Result<std::convert::Infallible, String> {
+fn prepare_and_start(job: Job, ends: &Ends) -> Result<std::convert::Infallible, String> {
     let at = |step: &str| {
         let step = step.to_owned();
         move |error: Errno| cannot(&step, error)
@@ -58,7 +60,7 @@ fn prepare_and_start(job: Job, ends: Ends) -> Result<std::convert::Infallible, S
     let (mut program, mut arguments, mut variables) = (job.program, job.arguments, job.variables);
     if let Some(confinement) = job.confinement {
         let keep = [Some(&ends.trouble), ends.door.as_ref(), ends.inherited[0].as_ref(), ends.inherited[1].as_ref()];
-        let keep: Vec<i32> = keep.into_iter().flatten().map(|descriptor| descriptor.as_raw_fd()).collect();
+        let keep: Vec<i32> = keep.into_iter().flatten().map(AsRawFd::as_raw_fd).collect();
         // Part of the sandbox stays behind and waits; it must not hold anything open that we wait for.
         close_all_but(&[&[0, 1, 2], keep.as_slice()].concat());
         let door = ends.door.as_ref().map(AsFd::as_fd);
@@ -114,11 +116,4 @@ fn path_bytes(mut bytes: Vec<u8>) -> CString {
 fn take_terminal(terminal: &OwnedFd) -> Result<(), Errno> {
     // SAFETY: the request takes a number, not a pointer.
     Errno::result(unsafe { nix::libc::ioctl(terminal.as_raw_fd(), nix::libc::TIOCSCTTY, 0) }).map(drop)
-}
-
-#[expect(unsafe_code, reason = "the descriptor's owner has moved into what failed")]
-fn write_raw(descriptor: i32, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: the pointer and the length are those of a slice.
-    let written = unsafe { nix::libc::write(descriptor, bytes.as_ptr().cast(), bytes.len()) };
-    if written < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

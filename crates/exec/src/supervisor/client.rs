@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{InputError, Watched};
+use hermes_core::{InputError, TerminalSize, Watched};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::MsgFlags;
 
@@ -35,6 +35,10 @@ impl Wiring {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub pid: Option<i32>,
+    /// Told to those only who connect later.
+    pub size: Option<TerminalSize>,
+    /// The program has taken over.
+    pub runs: bool,
     pub failed: Option<String>,
     pub end: Option<End>,
     /// Nothing is left of the command but so many processes.
@@ -107,10 +111,8 @@ impl Supervised {
     /// Sends a request. An error means that nobody is there any more.
     pub(crate) fn request(&self, request: &Request, wiring: &Wiring) -> io::Result<()> {
         let descriptors: Vec<BorrowedFd<'_>> = wiring.0.iter().map(|(_, descriptor)| descriptor.as_fd()).collect();
-        match protocol::send(&self.socket, request, &descriptors, MsgFlags::MSG_DONTWAIT)? {
-            true => Ok(()),
-            false => Err(io::ErrorKind::WouldBlock.into()),
-        }
+        let sent = protocol::send(&self.socket, request, &descriptors, MsgFlags::MSG_DONTWAIT)?;
+        if sent { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
     }
 
     /// Sends a request about input and waits for its answer: how much was taken.
@@ -159,11 +161,13 @@ impl Known {
     fn learn(&mut self, event: Event) {
         match event {
             Event::Started { pid } => self.pid = Some(pid),
+            Event::Runs => self.runs = true,
             Event::Failed(why) => self.failed = Some(why),
             Event::Ended(end) => self.end = Some(end),
             Event::Gone { left } => self.gone = Some(left),
             Event::Watched(watched) => self.watched.push(watched),
             Event::Taken { .. } | Event::InputClosed | Event::Refused(_) => self.answers = vec![event],
+            Event::Size(size) => self.size = Some(size),
             Event::Output(bytes) => self.output.extend(bytes),
         }
     }

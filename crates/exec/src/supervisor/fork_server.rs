@@ -76,7 +76,7 @@ impl Connection {
         if matches!(forked, Ok(ForkResult::Child)) {
             never_return(|| {
                 drop(ours);
-                serve(&theirs)
+                serve(&theirs);
             });
         }
         pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;

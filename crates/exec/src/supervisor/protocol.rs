@@ -1,7 +1,7 @@
 //! What we and a supervisor say to each other: one message a packet, on a socket that keeps packets apart.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Descriptors in one packet at most.
-const MOST_DESCRIPTORS: usize = 8;
+const MOST_DESCRIPTORS: usize = 16;
 /// The longest packet. Input and output travel in pieces below it.
 pub(crate) const LONGEST_PACKET: usize = 64 * 1024;
 
@@ -105,6 +105,8 @@ pub(crate) enum Event {
     Started {
         pid: i32,
     },
+    /// The program has taken over.
+    Runs,
     /// The program could not be started, and why; it read nothing.
     Failed(String),
     /// The tracked process has ended; what it printed before that is in the log.
@@ -123,6 +125,8 @@ pub(crate) enum Event {
     Watched(Watched),
     /// To a follower.
     Output(Vec<u8>),
+    /// To somebody who has just connected: how large the terminal is.
+    Size(TerminalSize),
 }
 
 /// Why a request about input failed.
@@ -161,7 +165,7 @@ pub(crate) fn send(
     flags: MsgFlags,
 ) -> io::Result<bool> {
     let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
-    let raw: Vec<RawFd> = descriptors.iter().map(|descriptor| descriptor.as_raw_fd()).collect();
+    let raw: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
     let rights = [ControlMessage::ScmRights(&raw)];
     let control = if raw.is_empty() { &[][..] } else { &rights[..] };
     let slices = [io::IoSlice::new(&bytes)];

@@ -120,7 +120,10 @@ struct Supervisor {
     record: Option<File>,
     watch: Option<Watch>,
     ending: Ending,
-    ended: bool,
+    /// The program could not be started.
+    failed: bool,
+    /// How the tracked process ended.
+    end: Option<End>,
     /// Nothing is left to wait for.
     gone: bool,
     group: Option<PathBuf>,
@@ -155,7 +158,7 @@ impl Supervisor {
         let born_there = place.as_ref().and_then(|place| group::fork_into(place).ok());
         // SAFETY: this process has one thread.
         let child = match born_there.map_or_else(|| unsafe { fork() }, Ok) {
-            Ok(ForkResult::Child) => never_return(|| child::become_command(job, ends)),
+            Ok(ForkResult::Child) => never_return(|| child::become_command(job, &ends)),
             Ok(ForkResult::Parent { child }) => child,
             Err(error) => return Err((control, "fork", error)),
         };
@@ -176,7 +179,8 @@ impl Supervisor {
             record: descriptors.take(Role::Record).map(File::from),
             watch: Watch::new(watch),
             ending: Ending::Not,
-            ended: false,
+            failed: false,
+            end: None,
             gone: false,
             group,
             buffer: Vec::new(),
@@ -286,12 +290,17 @@ impl Supervisor {
     }
 
     fn buried(&mut self, pid: Pid, end: End) {
-        if pid != self.child || self.ended {
+        if pid != self.child || self.end.is_some() {
             return;
         }
-        self.ended = true;
+        self.end = Some(end);
         self.hear_trouble();
-        while self.read_output(64) {}
+        if self.failed {
+            return;
+        }
+        // All that a pipe holds, and no more: what it left running may print for ever.
+        self.read_output(64);
+        self.finish_line();
         if self.terminal {
             // Terminals are few on a machine; nobody of its session is left in the foreground of this one.
             self.drain_and_close();
@@ -317,12 +326,17 @@ impl Supervisor {
     fn drain_and_close(&mut self) {
         while self.read_output(64) {}
         self.output = None;
-        if let Some(mut watch) = self.watch.take() {
-            let mut told = Vec::new();
+        self.finish_line();
+    }
+
+    /// A line that was begun counts as one: whoever wrote it has ended.
+    fn finish_line(&mut self) {
+        let mut told = Vec::new();
+        if let Some(watch) = &mut self.watch {
             watch.finish(Instant::now(), &mut |watched| told.push(watched));
-            for watched in told {
-                self.tell(&Event::Watched(watched));
-            }
+        }
+        for watched in told {
+            self.tell(&Event::Watched(watched));
         }
     }
 
@@ -379,14 +393,16 @@ impl Supervisor {
 
     fn hear_trouble(&mut self) {
         let Some(trouble) = &self.trouble else { return };
-        let mut bytes = [0; 1024];
+        let mut bytes = [0; child::LONGEST_TROUBLE];
         match nix::unistd::read(trouble, &mut bytes) {
-            Ok(0) => self.trouble = None,
+            Ok(0) => {
+                self.trouble = None;
+                self.tell(&Event::Runs);
+            }
             Ok(length) => {
                 self.trouble = None;
-                if let Ok(why) = postcard::from_bytes(&bytes[..length]) {
-                    self.tell(&Event::Failed(why));
-                }
+                self.failed = true;
+                self.tell(&Event::Failed(String::from_utf8_lossy(&bytes[..length]).into_owned()));
             }
             Err(_) => {}
         }
@@ -395,17 +411,14 @@ impl Supervisor {
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
         if let Ok(socket) = accept_one(listener) {
-            let mut client = Client { socket, follows: false, owner: false };
-            if self.ended {
-                client.owner = false;
+            // Whoever comes late learns what the others were told.
+            let terminal = self.input.as_ref().or(self.output.as_ref()).filter(|_| self.terminal);
+            let size = terminal.and_then(size_of).map(Event::Size);
+            let started = Some(Event::Started { pid: self.child.as_raw() });
+            for event in [size, started, self.end.map(Event::Ended)].into_iter().flatten() {
+                let _ = protocol::send(&socket, &event, &[], MsgFlags::MSG_DONTWAIT);
             }
-            let _ = protocol::send(
-                &client.socket,
-                &Event::Started { pid: self.child.as_raw() },
-                &[],
-                MsgFlags::MSG_DONTWAIT,
-            );
-            self.clients.push(client);
+            self.clients.push(Client { socket, follows: false, owner: false });
         }
     }
 
@@ -459,6 +472,9 @@ impl Supervisor {
         self.record = descriptors.take(Role::Record).map(File::from);
         for descriptor in [&self.output, &self.input].into_iter().flatten() {
             let _ = fcntl(descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
+        }
+        if let Some(end) = self.end {
+            self.write_down(end);
         }
         if self.gone {
             self.drain_and_close();
@@ -554,6 +570,14 @@ fn resize(terminal: &OwnedFd, size: TerminalSize) {
     unsafe {
         nix::libc::ioctl(terminal.as_raw_fd(), nix::libc::TIOCSWINSZ, &raw const size);
     }
+}
+
+#[expect(unsafe_code, reason = "ioctl(TIOCGWINSZ)")]
+fn size_of(terminal: &OwnedFd) -> Option<TerminalSize> {
+    let mut size = nix::pty::Winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the pointer is to a structure of the kind that the request fills.
+    let answer = unsafe { nix::libc::ioctl(terminal.as_raw_fd(), nix::libc::TIOCGWINSZ, &raw mut size) };
+    (answer == 0).then_some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
 }
 
 #[expect(unsafe_code, reason = "a descriptor that the kernel has just made for us is taken over")]

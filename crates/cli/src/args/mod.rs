@@ -1,10 +1,14 @@
 //! The command line: `hermes NOUN VERB`, and two short cuts for the thing most people want.
 #![allow(clippy::doc_markdown, reason = "these comments are the help that people read in a terminal")]
 
+mod machine;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hermes_runtime::ApprovalMode;
+
+pub(crate) use machine::{EnvVerb, ProcessesVerb, SandboxRunArgs, SandboxVerb};
 
 /// An agent with real tools, and the tools by themselves.
 #[derive(Debug, Parser)]
@@ -71,6 +75,21 @@ pub(crate) enum Command {
     Rehearsals {
         #[command(subcommand)]
         verb: RehearsalsVerb,
+    },
+    /// What runs in the background, in every conversation.
+    Processes {
+        #[command(subcommand)]
+        verb: ProcessesVerb,
+    },
+    /// The places where commands can run.
+    Env {
+        #[command(subcommand)]
+        verb: EnvVerb,
+    },
+    /// The wall around commands.
+    Sandbox {
+        #[command(subcommand)]
+        verb: SandboxVerb,
     },
     /// The configuration.
     Config {

@@ -1,0 +1,102 @@
+//! The conformance suite against the local backend, as whoever runs the tests and without root's rights.
+#![allow(clippy::unwrap_used)]
+
+mod again;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use hermes_core::{
+    CancellationToken, Command, Environment, EnvironmentError, FileError, FileStat, Finished, FinishedHow,
+};
+use hermes_exec::LocalEnvironment;
+use hermes_exec::conformance::{self, Check, Outcome};
+
+#[tokio::test]
+async fn the_local_backend_conforms() {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = LocalEnvironment::new(folder.path(), folder.path(), std::env::vars_os(), &[]).unwrap();
+    let checks = conformance::run(&environment).await;
+    let mut wrong = Vec::new();
+    for Check { name, outcome } in &checks {
+        match outcome {
+            Outcome::Passed => println!("passed   {name}"),
+            Outcome::Failed(why) => wrong.push(format!("{name}: {why}")),
+            // It declares all that is checked.
+            Outcome::Skipped(capability) => wrong.push(format!("{name}: skipped for want of {capability}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} checks failed:\n{}", wrong.len(), checks.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_local_backend_conforms_for_nobody_too() {
+    again::as_nobody("the_local_backend_conforms");
+}
+
+#[test]
+fn a_check_is_written_as_one_flat_object() {
+    let json = |outcome| serde_json::to_string(&Check { name: "it works", outcome }).unwrap();
+    assert_eq!(json(Outcome::Passed), r#"{"name":"it works","outcome":"passed"}"#);
+    assert_eq!(json(Outcome::Failed("no".into())), r#"{"name":"it works","outcome":"failed","why":"no"}"#);
+    assert_eq!(json(Outcome::Skipped("input")), r#"{"name":"it works","outcome":"skipped","why":"input"}"#);
+}
+
+/// A backend that declares nothing, counts nothing, thinks that everything went well, and does not clear up.
+struct Careless(LocalEnvironment);
+
+#[async_trait]
+impl Environment for Careless {
+    fn backend(&self) -> &'static str {
+        "careless"
+    }
+    fn cwd(&self) -> PathBuf {
+        self.0.cwd()
+    }
+    fn home(&self) -> &Path {
+        self.0.home()
+    }
+    fn scratch(&self) -> &Path {
+        self.0.scratch()
+    }
+    fn shares_our_files(&self) -> bool {
+        true
+    }
+    async fn run(&self, command: Command, cancel: &CancellationToken) -> Result<Finished, EnvironmentError> {
+        let finished = self.0.run(command, cancel).await?;
+        Ok(Finished { how: FinishedHow::Exited(0), total_bytes: 0, ..finished })
+    }
+    async fn stat(&self, path: &Path) -> Result<FileStat, FileError> {
+        self.0.stat(path).await
+    }
+    async fn real_path(&self, path: &Path) -> Result<PathBuf, FileError> {
+        self.0.real_path(path).await
+    }
+    async fn read(&self, path: &Path, range: Range<u64>) -> Result<Vec<u8>, FileError> {
+        self.0.read(path, range).await
+    }
+    async fn write(&self, path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+        self.0.write(path, bytes).await
+    }
+    async fn list(&self, path: &Path) -> Result<Vec<String>, FileError> {
+        self.0.list(path).await
+    }
+    async fn close(&self) {}
+}
+
+#[tokio::test]
+async fn what_a_backend_does_wrong_is_told_and_what_it_does_not_promise_is_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = LocalEnvironment::new(folder.path(), folder.path(), std::env::vars_os(), &[]).unwrap();
+    let checks = conformance::run(&Careless(environment)).await;
+    let outcome = |name: &str| checks.iter().find(|check| check.name == name).map(|check| check.outcome.clone());
+    let failed = |name: &str| matches!(outcome(name), Some(Outcome::Failed(_)));
+    assert!(failed("exit codes come back as they are"), "{checks:?}");
+    assert!(failed("100 MB of output are counted and kept"), "{checks:?}");
+    assert!(failed("a timeout comes in time, with what was printed"), "{checks:?}");
+    assert!(failed("closing ends everything that was left"), "{checks:?}");
+    assert_eq!(outcome("the directory is kept"), Some(Outcome::Passed));
+    assert_eq!(outcome("a megabyte of any bytes arrives as input"), Some(Outcome::Skipped("input")));
+    assert_eq!(outcome("lines that are watched for arrive"), Some(Outcome::Skipped("background")));
+}
