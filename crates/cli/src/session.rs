@@ -43,6 +43,8 @@ pub(crate) fn definitions(world: &World, config: &Config) -> Result<Arc<Definiti
     Ok(Arc::new(definitions))
 }
 
+/// How long one of the user's shell files may take.
+const INIT_FILE_LIMIT: Duration = Duration::from_secs(10);
 /// How long the answers of slow checks are waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -169,11 +171,15 @@ fn start(world: &World, config: &Config, cwd: Option<&Path>) -> PathBuf {
 }
 
 /// A task that starts in `cwd` (given on the command line), else where the configuration says, else where we are.
-pub(crate) fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result<Task, Failure> {
+pub(crate) async fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result<Task, Failure> {
     let cwd = start(world, config, cwd);
     let granted = config.list("terminal.env_passthrough");
     let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;
     let environment = confined(world, config, environment)?.with_rehearsals(rehearsals(world, config));
+    let files = paths(world, config, "terminal.shell_init_files");
+    for said in environment.read_init_files(&files, INIT_FILE_LIMIT).await {
+        out::error(&format!("hermes: {}", visible(&said)));
+    }
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();
     Ok(task.with_limits(config.limits()))
@@ -276,7 +282,7 @@ pub(crate) async fn agent(
     tells_news: bool,
 ) -> Result<Agent, Failure> {
     let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
-    let mut task = task(world, config, args.cwd.as_deref())?;
+    let mut task = task(world, config, args.cwd.as_deref()).await?;
     task.asker = asker;
     let judged = dispatcher(world, config, definitions.registry(), guard);
     let mode = approve(config, args.approve);
