@@ -97,9 +97,10 @@ pub(crate) struct AgentArgs {
     /// Toolsets that are off; this wins over everything else.
     #[arg(long, value_name = "C", value_delimiter = ',')]
     pub(crate) disable: Option<Vec<String>>,
-    /// What happens to dangerous calls: you are asked (ask), a model looks first (smart), they pass (all), or they are
+    /// What happens to dangerous calls: you are asked (ask), a model looks first (smart), you see
+    /// first what they did (rehearse), they pass (all), or they are
     /// refused (none). Left out, approvals.mode decides. What must never run is refused in any case.
-    #[arg(long, value_name = "ask|smart|all|none", hide_possible_values = true)]
+    #[arg(long, value_name = "ask|smart|rehearse|all|none", hide_possible_values = true)]
     pub(crate) approve: Option<Approve>,
     /// Where the session starts; the current directory if left out.
     #[arg(long, value_name = "DIR")]
@@ -145,6 +146,7 @@ pub(crate) enum Approve {
     #[default]
     Ask,
     Smart,
+    Rehearse,
     All,
     None,
 }
@@ -154,6 +156,7 @@ impl From<Approve> for ApprovalMode {
         match approve {
             Approve::Ask => Self::Ask,
             Approve::Smart => Self::Smart,
+            Approve::Rehearse => Self::Rehearse,
             Approve::All => Self::All,
             Approve::None => Self::None,
         }

@@ -12,6 +12,7 @@ mod config;
 mod entries;
 mod env_file;
 mod models;
+mod network;
 mod session;
 mod terminal;
 mod words;

@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
+use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness};
 use hermes_exec::processes::{ProcessTable, TableSetup, reap};
+use hermes_exec::sandbox::{preflight, secrets};
 use hermes_guard::Guard;
 use hermes_guard::injection;
 use hermes_guard::redact::Secrets;
@@ -22,6 +24,7 @@ use crate::args::{AgentArgs, Approve};
 use crate::config::Config;
 use crate::env_file::Machine;
 use crate::models::{self, Chosen};
+use crate::network::Hosts;
 use crate::terminal::out;
 use crate::terminal::text::visible;
 use crate::words::Failure;
@@ -69,6 +72,7 @@ pub(crate) fn approve(config: &Config, said: Option<Approve>) -> ApprovalMode {
         (Some(said), _) => said.into(),
         (None, Some("off")) => ApprovalMode::All,
         (None, Some("smart")) => ApprovalMode::Smart,
+        (None, Some("rehearse")) => ApprovalMode::Rehearse,
         (None, _) => ApprovalMode::Ask,
     }
 }
@@ -168,9 +172,46 @@ pub(crate) fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result
     let cwd = start(world, config, cwd);
     let granted = config.list("terminal.env_passthrough");
     let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;
+    let environment = confined(world, config, environment)?.with_rehearsals(rehearsals(world, config));
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();
     Ok(task.with_limits(config.limits()))
+}
+
+fn paths(world: &World, config: &Config, key: &str) -> Vec<PathBuf> {
+    config.list(key).iter().map(|path| world.path(path)).collect()
+}
+
+/// What commands in the sandbox must not see.
+fn hidden(world: &World, config: &Config) -> Vec<PathBuf> {
+    let mut hidden = secrets(&world.user_home, &world.home);
+    hidden.extend(paths(world, config, "terminal.sandbox_hidden"));
+    hidden
+}
+
+/// How rehearsals are set up.
+pub(crate) fn rehearsals(world: &World, config: &Config) -> RehearsalSetup {
+    let folder = world.home.join("rehearsals");
+    RehearsalSetup { stages: folder.join("stages"), undo: folder.join("undo"), hidden: hidden(world, config) }
+}
+
+/// The environment with the sandbox that the configuration wishes for. One that is not possible here is an error: nobody
+/// who asked for a wall works without it by accident.
+fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Result<LocalEnvironment, Failure> {
+    let strictness = match config.text("terminal.sandbox").as_deref() {
+        Some("workspace") => Strictness::Workspace,
+        Some("strict") => Strictness::Strict,
+        _ => return Ok(environment),
+    };
+    let reach = match config.text("terminal.sandbox_network").as_deref() {
+        Some("open") => Reach::Open,
+        Some("hosts") => Reach::Through(Arc::new(Hosts::new(config))),
+        _ => Reach::Off,
+    };
+    let wish = SandboxWish { strictness, writable: paths(world, config, "terminal.sandbox_writable"), hidden: hidden(world, config), reach };
+    environment.confined(wish, &preflight()).map_err(|why| {
+        Failure::new(format!("terminal.sandbox: {why}\nhermes config set terminal.sandbox off works without one"))
+    })
 }
 
 /// The table of what a task runs in the background. `tells`: somebody listens to its news.

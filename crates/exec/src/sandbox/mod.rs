@@ -29,6 +29,7 @@ mod privileges;
 pub mod proxy;
 pub mod refusal;
 pub mod seatbelt;
+mod secrets;
 mod system_calls;
 
 use std::ffi::{OsStr, OsString};
@@ -40,6 +41,7 @@ use serde::{Deserialize, Serialize};
 
 pub use level::Level;
 pub use preflight::{Preflight, Probe, preflight};
+pub use secrets::secrets;
 
 /// How a command is confined, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
