@@ -32,8 +32,8 @@ use crate::{environment_variables, files};
 use async_trait::async_trait;
 use futures::future::join_all;
 use hermes_core::{
-    CancellationToken, Capabilities, Command, Environment, EnvironmentError, FileError, FileStat, Finished, Process, Rehearsed,
-    Start,
+    CancellationToken, Capabilities, Command, Environment, EnvironmentError, FileError, FileStat, Finished, Process,
+    Rehearsed, Start,
 };
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use tokio_util::sync::DropGuard;
@@ -285,13 +285,7 @@ impl Environment for LocalEnvironment {
 
     fn capabilities(&self) -> Capabilities {
         let network_policy = self.sandbox.is_some();
-        Capabilities {
-            background: true,
-            terminal: true,
-            input: true,
-            network_policy,
-            ..Capabilities::default()
-        }
+        Capabilities { background: true, terminal: true, input: true, network_policy, ..Capabilities::default() }
     }
 
     fn cwd(&self) -> PathBuf {

@@ -54,7 +54,13 @@ impl Rehearsals {
         })
     }
 
-    fn confinement(&self, mechanism: Mechanism, mount: Mount, scratch: &Path, sandbox: Option<&Sandbox>) -> Confinement {
+    fn confinement(
+        &self,
+        mechanism: Mechanism,
+        mount: Mount,
+        scratch: &Path,
+        sandbox: Option<&Sandbox>,
+    ) -> Confinement {
         let (at, backing) = match mount {
             Mount::Overlay { at, upper, work, .. } => (at, Backing::Overlay { upper, work }),
             Mount::Bind { at, source } => (at, Backing::Source(source)),
@@ -133,11 +139,8 @@ impl LocalEnvironment {
             Ok((stage, changes))
         });
         let (stage, changes) = looked.await.map_err(EnvironmentError::NotPrepared)?;
-        let rehearsal = LocalRehearsal {
-            stage: Arc::new(Mutex::new(Some(stage))),
-            changes,
-            undo: rehearsals.setup.undo.clone(),
-        };
+        let rehearsal =
+            LocalRehearsal { stage: Arc::new(Mutex::new(Some(stage))), changes, undo: rehearsals.setup.undo.clone() };
         Ok(Rehearsed { finished, rehearsal: Arc::new(rehearsal) })
     }
 }
