@@ -223,6 +223,8 @@ fn what_a_crash_of_everybody_leaves_is_reaped_and_what_lives_is_left_alone() {
             descendants(server).into_iter().filter(|child| parent(*child) == Some(server)).collect();
         [server].iter().chain(&supervisors).for_each(|pid| kill(*pid));
         dead.kill();
+        // They hold the locks on their records until they are dead to the last.
+        until("they are dead", || !supervisors.iter().any(|pid| is_alive(*pid))).await;
         assert_eq!(shared.scratch_folders(), 2);
         let left = processes_with(&dead_mark);
         assert!(!left.is_empty(), "nothing is left to be reaped");

@@ -16,12 +16,12 @@ use std::time::Duration;
 
 use futures::poll;
 use hermes_core::{
-    CancellationToken, Environment as _, FinishedHow, Process, ProcessFacts, ProcessNews, ProcessState, Processes as _,
-    TerminalSize,
+    CancellationToken, Environment as _, FinishedHow, InputError, Process, ProcessFacts, ProcessNews, ProcessState,
+    Processes as _, TerminalSize,
 };
 use hermes_exec::processes::{Attached, ProcessTable, Record};
 use made_up::{MadeUp, MaskingRedactor, SetClock, facts, line, setup};
-use observed::{Here, PATIENCE, kill, mark, parent, processes_with, start, until};
+use observed::{Here, PATIENCE, is_alive, kill, mark, parent, processes_with, start, until};
 
 /// A table over a folder of its own with a time of its own.
 struct Table {
@@ -293,8 +293,11 @@ async fn another_program_reads_how_each_process_is() {
         table.clock.advance(Duration::from_secs(1));
     }
     let (_, lost) = start_in(&table.table, &here, facts("sleep 300; : lost")).await;
-    kill(parent(lost.pid()).unwrap());
+    let supervisor = parent(lost.pid()).unwrap();
+    kill(supervisor);
     lost.ended().await;
+    // It holds the lock on the record until it is dead to the last.
+    until("the supervisor is dead", || !is_alive(supervisor)).await;
     assert_eq!(lost.kill(Duration::from_secs(1)).await, 0);
 
     let mut command = again::command("another_program_reads_how_each_process_is");
@@ -385,4 +388,20 @@ async fn positions_in_a_long_log_stay_true_and_its_beginning_is_given_back() {
     let log = &Record::all(table.folder.path())[0].log;
     let on_disk = fs::metadata(log).unwrap().blocks() * 512;
     assert!(on_disk <= KEPT + 1024 * 1024, "{on_disk} bytes");
+}
+
+#[tokio::test]
+async fn a_follower_that_does_not_keep_up_gets_its_answers_all_the_same() {
+    let (here, table) = (Here::new(), a_table());
+    let (_, process) = start_in(&table.table, &here, facts("yes")).await;
+    let attached = Attached::connect(&Record::all(table.folder.path())[0]).unwrap();
+    attached.follow().unwrap();
+    // More than any socket holds.
+    until("it prints a lot", || process.output_len() > 10_000_000).await;
+    for _ in 0..30 {
+        let answer = tokio::time::timeout(PATIENCE, attached.write(b"x")).await.expect("an answer in time");
+        assert_eq!(answer, Err(InputError::None));
+    }
+    let left = tokio::time::timeout(PATIENCE, attached.kill(Duration::from_secs(1))).await.expect("an answer in time");
+    assert_eq!(left.unwrap(), 0);
 }
