@@ -1,5 +1,5 @@
 //! The local backend with its sandbox on: the session goes on as without it, and the wall holds.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::fs;
 use std::net::SocketAddr;
