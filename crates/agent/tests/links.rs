@@ -75,6 +75,7 @@ impl Place {
     fn told(&self) -> Vec<String> {
         let told = |question| match question {
             Question::Approval { explain, .. } => explain.join("\n"),
+            Question::Rehearsed { command, .. } => panic!("{command}"),
             Question::Clarify { question, .. } => panic!("{question}"),
         };
         self.person.questions().into_iter().map(told).collect()

@@ -23,6 +23,7 @@ fn doubts(what: &[&str]) -> Vec<Doubt> {
         id: (index + 1).to_string(),
         what: (*what).to_owned(),
         by_person: false,
+        rehearsable: false,
         deletes: None,
         scope: None,
     };

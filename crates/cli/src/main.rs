@@ -12,6 +12,7 @@ mod config;
 mod entries;
 mod env_file;
 mod models;
+mod network;
 mod session;
 mod terminal;
 mod words;
@@ -66,6 +67,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
     }
     match cli.command {
         Some(Command::Config { verb }) => commands::config::run(&world, verb),
+        Some(Command::Rehearsals { verb }) => commands::rehearsals::run(&world, verb),
         Some(Command::Approvals { verb }) => commands::approvals::run(&world, verb),
         Some(Command::Processes { verb }) => with_runtime(commands::processes::run(&world, verb)),
         Some(Command::Env { verb }) => with_runtime(commands::env::run(&world, verb)),

@@ -75,7 +75,14 @@ impl Concern {
     /// A concern with one doubt, which is its reason.
     pub fn new(reason: impl Into<String>, note: Option<String>, scope: Option<ApprovalScope>) -> Self {
         let reason = reason.into();
-        let doubt = Doubt { id: "1".into(), what: format!("it {reason}"), by_person: false, deletes: None, scope };
+        let doubt = Doubt {
+            id: "1".into(),
+            what: format!("it {reason}"),
+            by_person: false,
+            rehearsable: false,
+            deletes: None,
+            scope,
+        };
         Self { reason, note, doubts: vec![doubt] }
     }
 
@@ -98,6 +105,8 @@ pub struct Doubt {
     pub what: String,
     /// Somebody wants a person to decide: no model answers it.
     pub by_person: bool,
+    /// It is about nothing but files of the workspace, so a rehearsal shows what would happen.
+    pub rehearsable: bool,
     /// What would be gone, so that a person can be told how much that is.
     pub deletes: Option<PathBuf>,
     /// What an approval for longer than once would cover; `None` if there can be none.
@@ -148,7 +157,26 @@ pub enum Question {
         scope: String,
         /// "Always" is one of the answers.
         lasting: bool,
+        /// "Rehearse it first" is one of the answers.
+        rehearsable: bool,
         /// After this long it is too late for an answer.
+        expires: Duration,
+    },
+    /// May this become true that was only rehearsed? [`Approval::Once`] commits it, [`Approval::Deny`] throws it away.
+    Rehearsed {
+        /// The request it belongs to.
+        id: String,
+        /// Where it ran.
+        cwd: PathBuf,
+        /// The command exactly as it ran.
+        command: String,
+        /// How it ended, in a few words.
+        ended: String,
+        /// What it did, a few lines.
+        lines: Vec<String>,
+        /// The differences in text.
+        diff: String,
+        /// After this long it is thrown away.
         expires: Duration,
     },
     /// Something the model wants to know (the `clarify` tool).
@@ -181,6 +209,8 @@ pub enum Approval {
     Session,
     /// Yes, and the same thing again for good.
     Always,
+    /// Not yet: show first what it would do.
+    Rehearse,
     /// No.
     Deny,
 }
@@ -272,6 +302,8 @@ pub enum RequestEnd {
     ApprovedSession,
     /// Yes, for good.
     ApprovedAlways,
+    /// It was to be rehearsed first; what came of that is a request of its own.
+    Rehearsed,
     /// No; also where nobody is there to be asked.
     Denied,
     /// Nobody answered in time.

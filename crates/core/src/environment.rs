@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
-use crate::{CancellationToken, Place, Process, Start, TerminalSize};
+use crate::{CancellationToken, Place, Process, Rehearsed, Start, TerminalSize};
 
 /// A place to run things: this machine, a container, another host.
 #[async_trait]
@@ -55,6 +55,18 @@ pub trait Environment: Send + Sync {
     /// It has ended when the shell itself has, whatever its children hold open. Where it is ended early, everything that
     /// it started is gone when this returns. A command is never run twice.
     async fn run(&self, command: Command, cancel: &CancellationToken) -> Result<Finished, EnvironmentError>;
+
+    /// Whether [`Environment::rehearse`] works here. May take a moment the first time: it is tried.
+    fn can_rehearse(&self) -> bool {
+        false
+    }
+
+    /// Runs one command against a stand-in for the folder in which the session started: what it changes there waits to
+    /// be committed or thrown away, and it can change nothing else.
+    async fn rehearse(&self, command: Command, cancel: &CancellationToken) -> Result<Rehearsed, EnvironmentError> {
+        let _ = (command, cancel);
+        Err(EnvironmentError::CannotDo { backend: self.backend().to_owned(), what: "rehearse commands" })
+    }
 
     /// Starts a process that lives on in the background, with its output in a log.
     async fn spawn(&self, start: Start) -> Result<Arc<dyn Process>, EnvironmentError> {

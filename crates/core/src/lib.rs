@@ -24,6 +24,7 @@ pub mod name;
 pub mod output;
 pub mod ports;
 pub mod process;
+pub mod rehearsal;
 pub mod spec;
 pub mod text;
 pub mod tool;
@@ -54,6 +55,7 @@ pub use process::{
     InputError, Place, Process, ProcessEntry, ProcessFacts, ProcessNews, ProcessState, Processes, Reserved, Screen,
     Start, TerminalSize, Watched,
 };
+pub use rehearsal::{Pending, Rehearsal, Rehearsed};
 pub use spec::{Effect, ToolSpec};
 pub use text::{grouped, plural, shown_path};
 pub use tokio_util::sync::CancellationToken;

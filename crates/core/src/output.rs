@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::JsonMap;
+use crate::{JsonMap, Pending};
 
 /// What the function of a tool returns.
 pub type ToolResult = Result<ToolOutput, ToolError>;
@@ -18,6 +18,8 @@ pub struct ToolOutput {
     pub origin: Option<String>,
     /// A few words for the person at the screen, for example `14 matches in 3 files`.
     pub summary: Option<String>,
+    /// What was only rehearsed so far.
+    pub pending: Option<Pending>,
     /// A few lines more for the person, for example the last lines that a command printed.
     pub detail: Vec<String>,
 }
@@ -43,18 +45,23 @@ pub struct Attachment {
 impl ToolOutput {
     /// A JSON answer.
     pub fn json(value: Value) -> Self {
-        Self { content: Content::Json(value), attachments: Vec::new(), origin: None, summary: None, detail: Vec::new() }
+        Self::of(Content::Json(value))
     }
 
     /// A text answer.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            content: Content::Text(text.into()),
-            attachments: Vec::new(),
-            origin: None,
-            summary: None,
-            detail: Vec::new(),
-        }
+        Self::of(Content::Text(text.into()))
+    }
+
+    fn of(content: Content) -> Self {
+        Self { content, attachments: Vec::new(), origin: None, summary: None, pending: None, detail: Vec::new() }
+    }
+
+    /// Adds what was only rehearsed; whoever dispatched the call decides what becomes of it.
+    #[must_use]
+    pub fn with_pending(mut self, pending: Pending) -> Self {
+        self.pending = Some(pending);
+        self
     }
 
     /// Says that somebody outside wrote the text; a model is then told that it is data and no instruction.

@@ -16,6 +16,10 @@ pub struct Touches {
     pub command: Option<String>,
     /// Where it would run; `None` is the session's directory.
     pub runs_in: Option<PathBuf>,
+    /// The command is only rehearsed: it can change nothing but a stand-in for the workspace, and reaches nothing.
+    pub rehearsed: bool,
+    /// The command would run outside of the sandbox that is on.
+    pub unconfined: bool,
     /// Sentences for the approval prompt, most important first: what the call does, not what it looks like.
     pub explain: Vec<String>,
 }

@@ -12,22 +12,43 @@ use hermes_core::{
 };
 use hermes_exec::LocalEnvironment;
 use hermes_exec::conformance::{self, Check, Outcome};
+use hermes_exec::local::{Reach, SandboxWish, Strictness};
+use hermes_exec::sandbox::{Mechanism, preflight};
+
+/// What is not as it should be, one line each.
+async fn wrong(environment: &LocalEnvironment) -> String {
+    let checks = conformance::run(environment).await;
+    let of_check = |Check { name, outcome }: &Check| match outcome {
+        Outcome::Passed => None,
+        Outcome::Failed(why) => Some(format!("{name}: {why}")),
+        // It declares all that is checked.
+        Outcome::Skipped(capability) => Some(format!("{name}: skipped for want of {capability}")),
+    };
+    let wrong: Vec<String> = checks.iter().filter_map(of_check).collect();
+    wrong.join("\n")
+}
 
 #[tokio::test]
 async fn the_local_backend_conforms() {
     let folder = tempfile::tempdir().unwrap();
     let environment = LocalEnvironment::new(folder.path(), folder.path(), std::env::vars_os(), &[]).unwrap();
-    let checks = conformance::run(&environment).await;
-    let mut wrong = Vec::new();
-    for Check { name, outcome } in &checks {
-        match outcome {
-            Outcome::Passed => println!("passed   {name}"),
-            Outcome::Failed(why) => wrong.push(format!("{name}: {why}")),
-            // It declares all that is checked.
-            Outcome::Skipped(capability) => wrong.push(format!("{name}: skipped for want of {capability}")),
-        }
+    let wrong = wrong(&environment).await;
+    assert!(wrong.is_empty(), "checks failed:\n{wrong}");
+}
+
+#[tokio::test]
+async fn the_local_backend_conforms_in_its_sandbox_too() {
+    let preflight = preflight();
+    if preflight.best() == Mechanism::None {
+        println!("skipped: no sandbox works here:\n{preflight}");
+        return;
     }
-    assert!(wrong.is_empty(), "{} of {} checks failed:\n{}", wrong.len(), checks.len(), wrong.join("\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let environment = LocalEnvironment::new(folder.path(), folder.path(), std::env::vars_os(), &[]).unwrap();
+    let (strictness, reach) = (Strictness::Workspace, Reach::Off);
+    let wish = SandboxWish { strictness, writable: Vec::new(), hidden: Vec::new(), reach };
+    let wrong = wrong(&environment.confined(wish, &preflight).unwrap()).await;
+    assert!(wrong.is_empty(), "checks failed:\n{wrong}");
 }
 
 #[test]

@@ -357,9 +357,9 @@ async fn commands_side_by_side_do_not_undo_each_other() {
     let scripts: Vec<String> =
         (0..20).map(|n| format!("sleep 0.05; export V{n}={n}; f{n}() {{ echo {n}; }}")).collect();
     futures::future::join_all(scripts.iter().map(|script| here.run(script))).await;
-    let all: String = (0..20).map(|n| format!("echo $V{n}; f{n}; ")).collect();
-    let expected: String = (0..20).map(|n| format!("{n}\n{n}\n")).collect();
-    assert_eq!(here.run(&all).await.output, expected);
+    let all: Vec<String> = (0..20).map(|n| format!("echo $V{n}; f{n}; ")).collect();
+    let expected: Vec<String> = (0..20).map(|n| format!("{n}\n{n}\n")).collect();
+    assert_eq!(here.run(&all.concat()).await.output, expected.concat());
 }
 
 #[tokio::test]

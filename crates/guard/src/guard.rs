@@ -93,12 +93,21 @@ impl Guard {
     fn command(&self, request: &JudgeRequest<'_>, command: &str) -> Answer {
         let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd);
         let world = self.world(cwd, request.root, request.shares_our_files);
-        let (reading, readable) = read_after(request.carried, command, &world);
+        let (mut reading, readable) = read_after(request.carried, command, &world);
+        if request.touches.rehearsed {
+            // It can change nothing that is left and reach nobody; what it shows, it shows.
+            reading
+                .findings
+                .retain(|finding| finding.verdict == Verdict::Hardline || finding.effect == Effect::SecretRead);
+        }
         let mut verdict = self.held_against(request.spec.name.as_str(), command, reading, &world);
         if !readable {
             verdict
                 .asked
                 .push("earlier commands of this session defined functions or aliases that cannot be read".into());
+        }
+        if request.touches.unconfined {
+            verdict.asked.push("it would run outside of the sandbox".into());
         }
         if redact::contains_mask(command) {
             verdict.asked.push("it holds a mask where a secret was hidden from the model".into());
@@ -153,6 +162,7 @@ impl Guard {
                 id: (index + 1).to_string(),
                 what: format!("{tool} {what}"),
                 by_person: false,
+                rehearsable: false,
                 deletes: None,
                 scope,
             })
@@ -161,7 +171,12 @@ impl Guard {
     }
 }
 
-/// Whether a value holds what the redactor puts in the place of a secret.
+/// Whether a finding is dangerous only for files of the workspace.
+fn is_about_the_workspace(finding: &Finding) -> bool {
+    let files = matches!(finding.effect, Effect::Delete | Effect::Overwrite | Effect::Truncate | Effect::Permission);
+    files && finding.class == TargetClass::Workspace
+}
+
 /// Reads a command together with the functions, aliases and variables that earlier commands of its session left. What
 /// these do by being defined is not this command's doing. `false`: they cannot be read, so nothing is known about what
 /// a word of the command means.
@@ -179,6 +194,7 @@ fn read_after(carried: &str, command: &str, world: &World) -> (eval::Reading, bo
     (reading, true)
 }
 
+/// Whether a value holds what the redactor puts in the place of a secret.
 fn holds_mask(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::String(text) => redact::contains_mask(text),
@@ -241,6 +257,7 @@ impl CommandVerdict {
                 id: (doubts.len() + 1).to_string(),
                 what: sentence(finding),
                 by_person: false,
+                rehearsable: is_about_the_workspace(finding),
                 deletes,
                 scope,
             });
@@ -268,7 +285,7 @@ impl CommandVerdict {
 
 /// What a rule wants a person to look at, after `before` other doubts.
 fn wanted_by_a_rule(before: usize, why: String) -> Doubt {
-    Doubt { id: (before + 1).to_string(), what: why, by_person: true, deletes: None, scope: None }
+    Doubt { id: (before + 1).to_string(), what: why, by_person: true, rehearsable: false, deletes: None, scope: None }
 }
 
 /// A finding as one sentence.

@@ -71,6 +71,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         verb: ApprovalsVerb,
     },
+    /// What was rehearsed and committed, and the way back from it.
+    Rehearsals {
+        #[command(subcommand)]
+        verb: RehearsalsVerb,
+    },
     /// What runs in the background, in every conversation.
     Processes {
         #[command(subcommand)]
@@ -116,9 +121,10 @@ pub(crate) struct AgentArgs {
     /// Toolsets that are off; this wins over everything else.
     #[arg(long, value_name = "C", value_delimiter = ',')]
     pub(crate) disable: Option<Vec<String>>,
-    /// What happens to dangerous calls: you are asked (ask), a model looks first (smart), they pass (all), or they are
+    /// What happens to dangerous calls: you are asked (ask), a model looks first (smart), you see
+    /// first what they did (rehearse), they pass (all), or they are
     /// refused (none). Left out, approvals.mode decides. What must never run is refused in any case.
-    #[arg(long, value_name = "ask|smart|all|none", hide_possible_values = true)]
+    #[arg(long, value_name = "ask|smart|rehearse|all|none", hide_possible_values = true)]
     pub(crate) approve: Option<Approve>,
     /// Where the session starts; the current directory if left out.
     #[arg(long, value_name = "DIR")]
@@ -164,6 +170,7 @@ pub(crate) enum Approve {
     #[default]
     Ask,
     Smart,
+    Rehearse,
     All,
     None,
 }
@@ -173,6 +180,7 @@ impl From<Approve> for ApprovalMode {
         match approve {
             Approve::Ask => Self::Ask,
             Approve::Smart => Self::Smart,
+            Approve::Rehearse => Self::Rehearse,
             Approve::All => Self::All,
             Approve::None => Self::None,
         }
@@ -307,6 +315,31 @@ pub(crate) enum Provider {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum RehearsalsVerb {
+    /// List what can be taken back, the latest last.
+    #[command(after_help = "Example:\n  hermes rehearsals list")]
+    List {
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Put the files back as they were before; refused if they were changed since.
+    #[command(after_help = "Examples:\n  hermes rehearsals undo\n  hermes rehearsals undo 3f2a")]
+    Undo {
+        /// Its name or the beginning of it; the latest if left out.
+        name: Option<String>,
+    },
+    /// Give up the way back.
+    #[command(after_help = "Examples:\n  hermes rehearsals discard\n  hermes rehearsals discard --all")]
+    Discard {
+        /// Its name or the beginning of it; the latest if left out.
+        name: Option<String>,
+        /// All of them.
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
+    },
+}
+
+#[derive(Subcommand, Debug)]
 pub(crate) enum ToolsetsVerb {
     /// List all toolsets.
     #[command(after_help = "Example:\n  hermes toolsets list")]

@@ -452,6 +452,7 @@ fn entry_in_words(world: &World, Entry { at, request, end, by }: &Entry) -> Stri
         Some(RequestEnd::ApprovedAlways) => "approved for good",
         Some(RequestEnd::Denied) if nobody => "denied, since nobody was there to ask",
         Some(RequestEnd::Denied) => "denied",
+        Some(RequestEnd::Rehearsed) => "rehearsed first",
         Some(RequestEnd::Expired) => "not answered",
         Some(RequestEnd::Cancelled) => "cancelled",
         None => "not ended",

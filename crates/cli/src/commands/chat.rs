@@ -53,9 +53,11 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
             Some(Approve::All) => " · everything runs without asking",
             Some(Approve::None) => " · everything that would need a yes is refused",
             Some(Approve::Smart) => " · a model looks at what is dangerous first",
+            Some(Approve::Rehearse) => " · what is dangerous is rehearsed first",
             Some(Approve::Ask) => "",
             None => match follow.config().text("approvals.mode").as_deref() {
                 Some("off") => " · everything runs without asking (approvals.mode)",
+                Some("rehearse") => " · what is dangerous is rehearsed first",
                 Some("smart") => " · a model looks at what is dangerous first",
                 _ => "",
             },

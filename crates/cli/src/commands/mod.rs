@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod env;
 pub(crate) mod processes;
+pub(crate) mod rehearsals;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod tools;

@@ -58,9 +58,9 @@ pub(crate) const KEYS: &[Key] = &[
     key("approvals.deny", Kind::List, "[]", "commands that never run: a pattern each, for example git push *"),
     key(
         "approvals.mode",
-        Kind::OneOf(&["manual", "off", "smart"]),
+        Kind::OneOf(&["manual", "off", "rehearse", "smart"]),
         "\"manual\"",
-        "manual asks about what is dangerous, smart lets a model look first, off asks nothing; what never runs never runs",
+        "manual asks about what is dangerous, rehearse shows first what it would do, smart lets a model look first, off asks nothing; what never runs never runs",
     ),
     key(
         "approvals.rules",
@@ -110,6 +110,21 @@ pub(crate) const KEYS: &[Key] = &[
         "how tools are described: openai, or local for servers that make grammars of schemas; found out if empty",
     ),
     key("platform_toolsets", Kind::Lists, "{}", "what is on for one surface: cli: [hermes-cli, -web, spotify]"),
+    key("security.allow_private_urls", Kind::Flag, "false", "whether addresses that are not public may be reached"),
+    key(
+        "security.url_allowlist",
+        Kind::List,
+        "[]",
+        "hosts that may be reached although they are private: [*.]host[:port]",
+    ),
+    key(
+        "security.website_blocklist.domains",
+        Kind::List,
+        "[]",
+        "hosts that may not be reached, with all names below them",
+    ),
+    key("security.website_blocklist.enabled", Kind::Flag, "false", "whether the blocklist holds"),
+    key("security.website_blocklist.shared_files", Kind::List, "[]", "files with one such host a line"),
     key(
         "terminal.at_limit",
         Kind::OneOf(&["background", "kill"]),
@@ -130,6 +145,26 @@ pub(crate) const KEYS: &[Key] = &[
         "[]",
         "environment variables that commands may see besides the safe ones",
     ),
+    key(
+        "terminal.sandbox",
+        Kind::OneOf(&["off", "strict", "workspace"]),
+        "\"off\"",
+        "workspace: commands change only the folder the session starts in and see no secrets; strict: they see little else",
+    ),
+    key("terminal.sandbox_hidden", Kind::List, "[]", "paths that commands in the sandbox cannot see, besides secrets"),
+    key(
+        "terminal.sandbox_hosts",
+        Kind::List,
+        "[]",
+        "with sandbox_network hosts: what commands may connect to, for example [pypi.org, .crates.io]",
+    ),
+    key(
+        "terminal.sandbox_network",
+        Kind::OneOf(&["hosts", "off", "open"]),
+        "\"off\"",
+        "what commands in the sandbox reach: nothing, the hosts of sandbox_hosts, or everything",
+    ),
+    key("terminal.sandbox_writable", Kind::List, "[]", "folders that commands in the sandbox may change as well"),
     key(
         "terminal.shell_init_files",
         Kind::List,

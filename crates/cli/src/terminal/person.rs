@@ -85,6 +85,9 @@ impl Drop for Asking<'_> {
                 Question::Approval { expires, .. } if !self.cancel.is_cancelled() => {
                     format!("\n  No answer within {}, so it does not run.\n", duration(*expires))
                 }
+                Question::Rehearsed { expires, .. } if !self.cancel.is_cancelled() => {
+                    format!("\n  No answer within {}, so it is thrown away.\n", duration(*expires))
+                }
                 _ => "\n".into(),
             });
         }
@@ -98,7 +101,7 @@ impl TerminalPerson {
             let prompt = prompt(question, self.screen.columns());
             // What was typed before the question could be read is no answer to it.
             let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
-            let typed = if matches!(question, Question::Approval { .. }) {
+            let typed = if matches!(question, Question::Approval { .. } | Question::Rehearsed { .. }) {
                 self.screen.say(&prompt);
                 tokio::select! {
                     typed = answer::line() => typed.ok().flatten(),
@@ -119,12 +122,7 @@ impl TerminalPerson {
             match understood(question, &typed) {
                 Some(answer) => return answer,
                 None if matches!(typed.trim(), "v" | "view") => self.screen.say(&all_of_it(&self.screen, question)),
-                None => self.screen.say(match question {
-                    Question::Approval { lasting: true, .. } => "  Please type o, s, a or d, then Enter.\n",
-                    Question::Approval { scope, .. } if scope.is_empty() => "  Please type o or d, then Enter.\n",
-                    Question::Approval { .. } => "  Please type o, s or d, then Enter.\n",
-                    Question::Clarify { .. } => "  Please type one of the numbers, or an answer in your own words.\n",
-                }),
+                None => self.screen.say(&what_to_type(question)),
             }
         }
     }
@@ -144,18 +142,37 @@ impl Asker for ScriptedPerson {
     }
 }
 
+fn what_to_type(question: &Question) -> String {
+    let keys = match question {
+        Question::Clarify { .. } => {
+            return "  Please type one of the numbers, or an answer in your own words.\n".into();
+        }
+        Question::Rehearsed { .. } => vec!["c", "v", "t"],
+        Question::Approval { scope, lasting, rehearsable, .. } => {
+            let kinds = [(true, "o"), (!scope.is_empty(), "s"), (*lasting, "a"), (*rehearsable, "r"), (true, "d")];
+            kinds.into_iter().filter(|(is_there, _)| *is_there).map(|(_, key)| key).collect()
+        }
+    };
+    let (last, others) = keys.split_last().unwrap_or((&"d", &[]));
+    format!("  Please type {} or {last}, then Enter.\n", others.join(", "))
+}
+
+/// A place as a person reads it.
+fn place(cwd: &std::path::Path, home: &std::path::Path) -> String {
+    match cwd.strip_prefix(home) {
+        Ok(rest) if rest.as_os_str().is_empty() => "~".into(),
+        Ok(rest) => format!("~/{}", rest.display()),
+        Err(_) => cwd.display().to_string(),
+    }
+}
+
 /// The question as it stands on the screen.
 fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String {
     let columns = screen.columns();
     match question {
         Question::Approval { tool, cwd, subject, explain, expires, .. } => {
-            let place = match cwd.strip_prefix(home) {
-                Ok(rest) if rest.as_os_str().is_empty() => "~".into(),
-                Ok(rest) => format!("~/{}", rest.display()),
-                Err(_) => cwd.display().to_string(),
-            };
             let mark = screen.styled("33", "⚠");
-            let place = one_line(&place, columns);
+            let place = one_line(&place(cwd, home), columns);
             let mut text = format!(
                 "\n  {mark}  The agent wants to use {tool}, in {place} ({} to answer):\n\n",
                 duration(*expires)
@@ -181,6 +198,18 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
             if !explain.is_empty() {
                 text.push('\n');
             }
+            text
+        }
+        Question::Rehearsed { cwd, command, ended, lines, expires, .. } => {
+            let mark = screen.styled("36", "▶");
+            let first = one_line(command.trim().lines().next().unwrap_or_default(), columns.saturating_sub(20));
+            let facts = format!("{ended} · no network · in {} · {} to answer", place(cwd, home), duration(*expires));
+            let mut text =
+                format!("\n  {mark} rehearsed   {}\n{}\n\n", visible(&first), wrapped(&visible(&facts), columns, 5));
+            for line in lines {
+                text += &format!("     {}\n", visible(line));
+            }
+            text.push('\n');
             text
         }
         Question::Clarify { question, choices } => {
@@ -255,8 +284,12 @@ fn wrapped_or_folded(line: &str, columns: usize) -> Vec<String> {
 
 /// Everything that would run and everything that is explained, for somebody who asked to see it.
 fn all_of_it(screen: &Screen, question: &Question) -> String {
-    let Question::Approval { subject, explain, .. } = question else { return String::new() };
     let columns = screen.columns();
+    let (subject, explain) = match question {
+        Question::Approval { subject, explain, .. } => (subject, explain),
+        Question::Rehearsed { diff, .. } => return format!("\n{}\n", visible(diff)),
+        Question::Clarify { .. } => return String::new(),
+    };
     let mut text = String::from("\n");
     for line in pieces(subject, columns) {
         if let Line::Of { piece, continued } = line {
@@ -272,11 +305,15 @@ fn all_of_it(screen: &Screen, question: &Question) -> String {
 
 fn prompt(question: &Question, columns: usize) -> String {
     match question {
-        Question::Approval { scope, .. } if scope.is_empty() => "  [o]nce  [d]eny › ".into(),
-        Question::Approval { scope, lasting, .. } => {
-            let always = if *lasting { "  [a]lways" } else { "" };
+        Question::Rehearsed { .. } => "  [c]ommit  [v]iew diff  [t]hrow away › ".into(),
+        Question::Approval { scope, rehearsable, .. } if scope.is_empty() => {
+            format!("  [o]nce{}  [d]eny › ", if *rehearsable { "  [r]ehearse first" } else { "" })
+        }
+        Question::Approval { scope, lasting, rehearsable, .. } => {
+            let mut always = String::from(if *lasting { "  [a]lways" } else { "" });
+            always += if *rehearsable { "  [r]ehearse first" } else { "" };
             // What a yes for longer would cover stands on a line of its own where it is long.
-            let room = columns.saturating_sub(width("  [o]nce  [s]ession:   [a]lways  [d]eny › o "));
+            let room = columns.saturating_sub(width("  [o]nce  [s]ession:   [d]eny › o ") + width(&always));
             let scope = visible(scope);
             if width(&scope) <= room && !scope.contains('\n') {
                 format!("  [o]nce  [s]ession: {scope}{always}  [d]eny › ")
@@ -294,7 +331,13 @@ fn prompt(question: &Question, columns: usize) -> String {
 fn understood(question: &Question, typed: &str) -> Option<Answer> {
     let typed = typed.trim();
     match question {
-        Question::Approval { lasting, scope, .. } => match typed.to_lowercase().as_str() {
+        Question::Rehearsed { .. } => match typed.to_lowercase().as_str() {
+            "c" | "commit" => Some(Answer::Approval(Approval::Once)),
+            "t" | "throw away" | "throw" | "d" | "n" | "no" => Some(Answer::Approval(Approval::Deny)),
+            _ => None,
+        },
+        Question::Approval { lasting, scope, rehearsable, .. } => match typed.to_lowercase().as_str() {
+            "r" | "rehearse" if *rehearsable => Some(Answer::Approval(Approval::Rehearse)),
             "o" | "once" => Some(Answer::Approval(Approval::Once)),
             "s" | "session" if !scope.is_empty() => Some(Answer::Approval(Approval::Session)),
             "a" | "always" if *lasting => Some(Answer::Approval(Approval::Always)),
@@ -323,6 +366,7 @@ mod tests {
             explain: Vec::new(),
             scope: String::new(),
             lasting: false,
+            rehearsable: false,
             expires: std::time::Duration::from_secs(60),
         }
     }

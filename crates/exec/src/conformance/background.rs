@@ -21,7 +21,8 @@ pub(super) async fn runs_and_ends(subject: &Subject<'_>) -> Result<(), Wrong> {
     let script = format!("until [ -e {go} ]; do sleep 0.05; done; exit 7");
     let process = spawned(subject, subject.start("runs", &script)).await?;
     same("how it is", process.state(), ProcessState::Running)?;
-    subject.prints(&format!("kill -0 {} && echo there", process.pid()), "there\n").await?;
+    let looked = subject.look(&format!("kill -0 {} && echo there", process.pid())).await?;
+    same("what a look for its number says", looked.output.as_str(), "there\n")?;
     subject.run(&format!("echo >{go}")).await?;
     same("its end", end_of(&process).await?, ProcessState::Ended(FinishedHow::Exited(7)))
 }
@@ -110,16 +111,23 @@ pub(super) async fn watched(subject: &Subject<'_>) -> Result<(), Wrong> {
 }
 
 pub(super) async fn kept_at_its_limit(subject: &Subject<'_>) -> Result<(), Wrong> {
-    let go = subject.word("go-on");
-    let script = format!("echo early; until [ -e {go} ]; do sleep 0.05; done; echo late; exit 6");
-    let mut command = Command::new(script, LIMIT, CAP);
-    command.at_limit = AtLimit::Keep(subject.place("kept"));
-    let finished = subject.run_command(command).await?;
-    same("the end", finished.how, FinishedHow::Kept(Kept::AtLimit))?;
-    same("the output", finished.output.as_str(), "early\n")?;
-    let process = finished.process.ok_or_else(|| Wrong("there is no process".into()))?;
-    until_printed(&process, "early\n").await?;
-    subject.run(&format!("echo >{go}")).await?;
-    same("its end", end_of(&process).await?, ProcessState::Ended(FinishedHow::Exited(6)))?;
-    until_printed(&process, "early\nlate\n").await
+    // More than the text holds: what was left out of it is in the log all the same.
+    for (name, early) in [("kept", 100), ("kept-much", 3 * CAP)] {
+        let go = subject.word(&format!("{name}-goes-on"));
+        let script = format!(
+            "head -c {early} /dev/zero | tr '\\0' x; until [ -e {go} ]; do sleep 0.05; done; echo late; exit 6"
+        );
+        let mut command = Command::new(script, LIMIT, CAP);
+        command.at_limit = AtLimit::Keep(subject.place(name));
+        let finished = subject.run_command(command).await?;
+        same("the end", finished.how, FinishedHow::Kept(Kept::AtLimit))?;
+        same("the number of bytes printed", finished.total_bytes, early as u64)?;
+        let process = finished.process.ok_or_else(|| Wrong("there is no process".into()))?;
+        let early = "x".repeat(early);
+        until_printed(&process, &early).await?;
+        subject.run(&format!("echo >{go}")).await?;
+        same("its end", end_of(&process).await?, ProcessState::Ended(FinishedHow::Exited(6)))?;
+        until_printed(&process, &(early + "late\n")).await?;
+    }
+    Ok(())
 }

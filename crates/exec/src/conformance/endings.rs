@@ -87,8 +87,7 @@ pub(super) async fn child_that_stays(subject: &Subject<'_>) -> Result<(), Wrong>
     same("the output", finished.output.as_str(), "started\n")?;
     subject.until_living(&mark, 1).await?;
     // Whoever leaves a server running wants it to run; here it has done its duty.
-    let numbers = subject.living(&mark).await?.join(" ");
-    subject.run(&format!("kill {numbers}")).await.map(drop)
+    subject.end(&subject.living(&mark).await?, "TERM").await
 }
 
 pub(super) async fn close(subject: &Subject<'_>) -> Result<(), Wrong> {

@@ -69,6 +69,19 @@ impl<'e> Subject<'e> {
         Ok(self.environment.run(command, &CancellationToken::new()).await?)
     }
 
+    /// Runs a script that looks at what others do. A sandbox may keep each command from the processes of all others, so
+    /// this one runs outside of it.
+    pub(super) async fn look(&self, script: &str) -> Result<Finished, Wrong> {
+        let mut command = Command::new(script, PATIENCE, CAP);
+        command.unconfined = true;
+        self.run_command(command).await
+    }
+
+    /// Signals processes by their numbers.
+    pub(super) async fn end(&self, numbers: &[String], signal: &str) -> Result<(), Wrong> {
+        self.look(&format!("kill -{signal} {}", numbers.join(" "))).await.map(drop)
+    }
+
     /// Runs a script that must print this and exit with 0.
     pub(super) async fn prints(&self, script: &str, output: &str) -> Result<(), Wrong> {
         let finished = self.run(script).await?;
@@ -90,7 +103,7 @@ impl<'e> Subject<'e> {
              if [ \"$word\" = {mark} ]; then echo \"${{entry##*/}}\"; fi; done <\"$entry/cmdline\"; done 2>/dev/null; \
              else ps -axo pid=,args= | awk '$NF == \"{mark}\" {{ print $1 }}'; fi; true"
         );
-        let finished = self.run(&script).await?;
+        let finished = self.look(&script).await?;
         same("the end of the list of processes", finished.how, FinishedHow::Exited(0))?;
         Ok(finished.output.lines().map(str::to_owned).collect())
     }
@@ -112,7 +125,7 @@ impl<'e> Subject<'e> {
     pub(super) async fn none_lives(&self, mark: &Mark) -> Result<(), Wrong> {
         let living = self.living(mark).await?;
         if !living.is_empty() {
-            self.run(&format!("kill -KILL {}", living.join(" "))).await?;
+            self.end(&living, "KILL").await?;
         }
         ensure(living.is_empty(), || format!("{} of its processes live on", living.len()))
     }
@@ -176,7 +189,7 @@ pub(super) async fn until_printed(process: &Arc<dyn Process>, wanted: &str) -> R
             return Ok(());
         }
         let got = String::from_utf8_lossy(&got);
-        ensure(Instant::now() < deadline, || format!("the log is {}, not {wanted:?}", shown(&got)))?;
+        ensure(Instant::now() < deadline, || format!("the log is {}, not {}", shown(&got), shown(&wanted)))?;
         pause().await;
     }
 }

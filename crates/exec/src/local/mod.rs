@@ -4,9 +4,11 @@
 //! one shell to the next is in [`shell`]; who ends what a command leaves behind is in [`crate::supervisor`].
 
 mod behaviour;
+mod committed;
 mod confined;
 pub(crate) mod place;
 mod process;
+mod rehearse;
 mod run;
 mod shell;
 mod terminal;
@@ -24,23 +26,26 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::plain::Reading;
-use crate::sandbox::Preflight;
+use crate::sandbox::{Confinement, Preflight};
 use crate::supervisor::protocol::{INHERITED, Job, Request, Role};
 use crate::supervisor::{ForkServer, Supervised, Wiring, group};
 use crate::{environment_variables, files};
 use async_trait::async_trait;
 use futures::future::join_all;
 use hermes_core::{
-    CancellationToken, Capabilities, Command, Environment, EnvironmentError, FileError, FileStat, Finished, Process,
-    Start,
+    CancellationToken, Capabilities, Command, Environment, EnvironmentError, FileError, FileStat, Finished,
+    FinishedHow, Process, Rehearsed, Start,
 };
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use tokio_util::sync::DropGuard;
 
+pub use committed::{CommittedRehearsal, recover_commits};
 pub use confined::{Reach, SandboxWish, Strictness};
+pub use rehearse::RehearsalSetup;
 
 use confined::Sandbox;
 use process::LocalProcess;
+use rehearse::Rehearsals;
 use shell::{Options, Report, ShellState};
 
 /// The variable that marks every process of a command: how [`crate::reap`] finds what a crash left.
@@ -71,6 +76,7 @@ pub struct LocalEnvironment {
     /// The options of a fresh shell, once they are known.
     fresh: OnceLock<Option<Options>>,
     sandbox: Option<Sandbox>,
+    rehearsals: Option<Rehearsals>,
     /// What the session began with.
     first: ShellState,
     session: Mutex<Arc<ShellState>>,
@@ -136,6 +142,7 @@ impl LocalEnvironment {
             groups: group::parent(),
             fresh: OnceLock::new(),
             sandbox: None,
+            rehearsals: None,
             session: Mutex::new(Arc::new(first.clone())),
             first,
             leftovers: Mutex::default(),
@@ -148,6 +155,38 @@ impl LocalEnvironment {
         let (workspace, variables) = (&self.first.cwd, &self.first.variables);
         self.sandbox = Some(Sandbox::new(wish, workspace, &scratch, &self.home, variables, preflight)?);
         Ok(self)
+    }
+
+    /// Reads the user's own shell files, so that what they define is there from the first command on. Each gets no input
+    /// and `limit`; answers a sentence for each that did not work. The session goes on without it.
+    pub async fn read_init_files(&self, files: &[PathBuf], limit: Duration) -> Vec<String> {
+        let mut said = Vec::new();
+        for file in files {
+            let script = format!(". {}", shell::quoted_path(file));
+            let command = Command { unconfined: true, ..Command::new(script, limit, 4_000) };
+            let why = match self.run(command, &CancellationToken::new()).await {
+                Ok(finished) => match finished.how {
+                    FinishedHow::Exited(0) => continue,
+                    FinishedHow::TimedOut => format!("it did not end within {} s", limit.as_secs()),
+                    how => {
+                        let last = finished.output.trim_end().lines().last().unwrap_or_default().to_owned();
+                        format!("exit {}: {last}", how.exit_code())
+                    }
+                },
+                Err(error) => error.to_string(),
+            };
+            said.push(format!("{} was not read into the shell: {why}", file.display()));
+        }
+        // They may have gone elsewhere; the session begins where it begins.
+        self.change_session(|session| session.cwd.clone_from(&self.first.cwd));
+        said
+    }
+
+    /// Lets commands be rehearsed, where the machine can.
+    #[must_use]
+    pub fn with_rehearsals(mut self, setup: RehearsalSetup) -> Self {
+        self.rehearsals = Some(Rehearsals::new(setup));
+        self
     }
 
     fn session(&self) -> Arc<ShellState> {
@@ -184,11 +223,28 @@ impl LocalEnvironment {
         unconfined: bool,
     ) -> io::Result<Prepared> {
         let sandbox = self.sandbox.as_ref().filter(|_| !unconfined);
+        let confinement = sandbox.map(|sandbox| sandbox.confinement.clone());
+        let mut prepared = self.prepare_within(script, cwd, terminal, watch, confinement)?;
+        if let Some((door, guard)) = sandbox.map_or(Ok(None), Sandbox::open_door)? {
+            prepared.wiring.add(Role::Door, door);
+            prepared.proxy = Some(guard);
+        }
+        Ok(prepared)
+    }
+
+    fn prepare_within(
+        &self,
+        script: &str,
+        cwd: &Path,
+        terminal: bool,
+        watch: &[String],
+        confinement: Option<Confinement>,
+    ) -> io::Result<Prepared> {
         let began = self.session();
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let mut report = memory_file(b"")?;
         // Through the wall of a sandbox nobody sees our descriptors, so the command gets its own.
-        let path_of = |file: &File, number: i32| match sandbox {
+        let path_of = |file: &File, number: i32| match &confinement {
             Some(_) => PathBuf::from(format!("/proc/self/fd/{number}")),
             None => proc_path(file),
         };
@@ -219,22 +275,17 @@ impl LocalEnvironment {
             directory: cwd.as_os_str().as_bytes().to_vec(),
             terminal,
             watch: watch.to_vec(),
-            confinement: sandbox.map(|sandbox| sandbox.confinement.clone()),
+            confinement,
             group: self.groups.as_ref().map(|parent| parent.join(format!("hermes-{mark}"))),
         };
         let mut wiring = Wiring::default();
-        let mut proxy = None;
-        if let Some(sandbox) = sandbox {
+        if job.confinement.is_some() {
             wiring.add(Role::First, report.try_clone()?);
             if let Some(long) = &long {
                 wiring.add(Role::Second, long.try_clone()?);
             }
-            if let Some((door, guard)) = sandbox.open_door()? {
-                wiring.add(Role::Door, door);
-                proxy = Some(guard);
-            }
         }
-        Ok(Prepared { number, job, wiring, began, report, long, proxy })
+        Ok(Prepared { number, job, wiring, began, report, long, proxy: None })
     }
 
     fn remember_process(&self, process: &Arc<LocalProcess>) {
@@ -309,6 +360,14 @@ impl Environment for LocalEnvironment {
 
     async fn run(&self, command: Command, cancel: &CancellationToken) -> Result<Finished, EnvironmentError> {
         self.run_to_end(command, cancel).await
+    }
+
+    fn can_rehearse(&self) -> bool {
+        self.rehearsals.as_ref().is_some_and(|rehearsals| rehearsals.mechanism().is_some())
+    }
+
+    async fn rehearse(&self, command: Command, cancel: &CancellationToken) -> Result<Rehearsed, EnvironmentError> {
+        self.rehearse_command(command, cancel).await
     }
 
     async fn spawn(&self, start: Start) -> Result<Arc<dyn Process>, EnvironmentError> {

@@ -34,9 +34,11 @@ pub(super) fn make_place(place: &Place, wiring: &mut Wiring) -> io::Result<File>
     wiring.add(Role::Log, log.try_clone()?);
     if !place.facts.is_empty() {
         let mut record = new(&record_of(&place.log))?;
+        // Locked before there is a word in it: whoever reads it meanwhile sees no record yet, never a lost one. Such a
+        // reader has a lock for a moment, so this may wait for it. The lock belongs to the open file, so it goes over to
+        // the supervisor with it.
+        record.lock()?;
         writeln!(record, "{}", place.facts)?;
-        // The lock belongs to the open file, so it goes over to the supervisor with it.
-        record.try_lock()?;
         wiring.add(Role::Record, record);
         wiring.add(Role::Listener, listen_at(&socket_of(&place.log))?);
     }

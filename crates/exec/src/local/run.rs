@@ -20,7 +20,7 @@ use super::{GRACE, LocalEnvironment, Prepared, end, memory_file, read_report, te
 use crate::capture::Capture;
 use crate::plain::Reading;
 use crate::readiness::readable;
-use crate::sandbox::refusal;
+use crate::sandbox::{Confinement, refusal};
 use crate::supervisor::protocol::{End, Request, Role};
 use crate::supervisor::{Supervised, Wiring};
 
@@ -44,13 +44,7 @@ impl LocalEnvironment {
         let mut prepared = self
             .prepare(&command.script, &cwd, command.terminal.is_some(), &[], command.unconfined)
             .map_err(cannot_start)?;
-        let ours = wire(&mut prepared.wiring, &command).map_err(cannot_start)?;
-        let wiring = std::mem::take(&mut prepared.wiring);
-        let supervised = Supervised::start(&self.server, &prepared.job, wiring).map_err(cannot_start)?;
-        let reading = Reading { terminal: command.terminal.is_some(), ..self.reading };
-        let spill = self.scratch.path().join("output").join(format!("{}.txt", prepared.number));
-        let capture = Capture::new(command.output_cap, reading, spill);
-        let mut running = Running { supervised, output: Output::new(ours, capture).map_err(EnvironmentError::Lost)? };
+        let mut running = self.begin(&mut prepared, &command)?;
         let may_be_kept = matches!(command.at_limit, AtLimit::Keep(_));
         let way = running.until_something(self, command.timeout, cancel, may_be_kept).await?;
         if let (Way::Kept(why), AtLimit::Keep(place)) = (&way, &command.at_limit) {
@@ -70,6 +64,39 @@ impl LocalEnvironment {
         }
         Ok(finished)
     }
+
+    /// The same for a command that is confined in a way of its own and leaves nothing for the next one. What it left
+    /// running is under the supervisor that is answered.
+    pub(super) async fn run_confined(
+        &self,
+        command: Command,
+        cancel: &CancellationToken,
+        confinement: Confinement,
+    ) -> Result<(Finished, Supervised), EnvironmentError> {
+        let cwd = self.directory(command.cwd.as_deref())?;
+        let mut prepared = self
+            .prepare_within(&command.script, &cwd, command.terminal.is_some(), &[], Some(confinement))
+            .map_err(|source| self.cannot_start(source))?;
+        let mut running = self.begin(&mut prepared, &command)?;
+        let (how, left_over) = match running.until_something(self, command.timeout, cancel, false).await? {
+            Way::Ended(how) => (how, 0),
+            Way::Stopped(how) => (how, running.stop(self).await),
+            Way::Kept(_) => (FinishedHow::TimedOut, running.stop(self).await),
+        };
+        Ok((finished(running.output.capture, how, left_over), running.supervised))
+    }
+
+    fn begin(&self, prepared: &mut Prepared, command: &Command) -> Result<Running, EnvironmentError> {
+        let cannot_start = |source| self.cannot_start(source);
+        let ours = wire(&mut prepared.wiring, command).map_err(cannot_start)?;
+        let wiring = std::mem::take(&mut prepared.wiring);
+        let supervised = Supervised::start(&self.server, &prepared.job, wiring).map_err(cannot_start)?;
+        let reading = Reading { terminal: command.terminal.is_some(), ..self.reading };
+        let spill = self.scratch.path().join("output").join(format!("{}.txt", prepared.number));
+        let capture = Capture::new(command.output_cap, reading, spill);
+        Ok(Running { supervised, output: Output::new(ours, capture).map_err(EnvironmentError::Lost)? })
+    }
+
     /// Takes over what a shell that ended by itself left for the next one.
     fn absorb(&self, prepared: &mut Prepared, how: FinishedHow, moves: bool) {
         if let (FinishedHow::Exited(_), Some(report)) = (how, read_report(&mut prepared.report)) {

@@ -153,6 +153,11 @@ fn is_shell_name(name: &OsStr) -> bool {
     bytes.first().is_some_and(|first| !first.is_ascii_digit()) && bytes.iter().all(is_part)
 }
 
+/// A path as one word of bash.
+pub(crate) fn quoted_path(path: &Path) -> String {
+    String::from_utf8_lossy(&quoted(path.as_os_str().as_bytes())).into_owned()
+}
+
 fn quoted(text: &[u8]) -> Bytes {
     let mut quoted = vec![b'\''];
     for byte in text {
@@ -403,7 +408,7 @@ mod tests {
         let names = b"declare -f a\ndeclare -fx b\n";
         let text = b"a () \n{ \n    echo \"b () \n\";\n    cat <<X\n}\nX\n\n}\nb () \n{ \n    :\n}\ndeclare -fx b\n";
         let got = split_functions(&[&names[..], text].concat());
-        assert_eq!(got.keys().map(|name| name.as_slice()).collect::<Vec<_>>(), [b"a", b"b"]);
+        assert_eq!(got.keys().map(Vec::as_slice).collect::<Vec<_>>(), [b"a", b"b"]);
         assert_eq!(got.values().map(Vec::as_slice).collect::<Vec<_>>().concat(), text);
     }
 
@@ -411,7 +416,7 @@ mod tests {
     fn aliases_may_go_over_lines() {
         let (got, rest) = take_aliases(b"alias a='x\ny'\nalias ll='ls -l'\\''q'\nalias -- -='cd -'\ndeclare -f x\n");
         assert_eq!(rest, b"declare -f x\n");
-        assert_eq!(got.keys().map(|name| name.as_slice()).collect::<Vec<_>>(), [b"-".as_slice(), b"a", b"ll"]);
+        assert_eq!(got.keys().map(Vec::as_slice).collect::<Vec<_>>(), [b"-".as_slice(), b"a", b"ll"]);
     }
 
     #[test]

@@ -118,13 +118,15 @@ impl ProcessTable {
 }
 
 impl Known {
-    /// Forgets what ended long ago, and the oldest ends when there are too many.
+    /// Forgets what ended long ago, and the oldest ends when there are too many; those that are still to be told last.
     fn forget(&mut self, now: SystemTime) {
         let too_many = self.entries.len().saturating_sub(MOST_KEPT);
-        let mut ended: Vec<_> =
-            self.entries.iter().filter_map(|(key, entry)| Some((entry.shown.ended?, key.clone()))).collect();
+        let of_ended = |(key, entry): (&(SystemTime, String), &Entry)| {
+            Some((entry.has_end_to_tell(), entry.shown.ended?, key.clone()))
+        };
+        let mut ended: Vec<_> = self.entries.iter().filter_map(of_ended).collect();
         ended.sort();
-        for (at, (ended, key)) in ended.into_iter().enumerate() {
+        for (at, (_, ended, key)) in ended.into_iter().enumerate() {
             let is_old = now.duration_since(ended).is_ok_and(|since| since > KEPT_AFTER_END);
             if at < too_many || is_old {
                 self.entries.remove(&key);
@@ -134,6 +136,33 @@ impl Known {
 
     fn find(&mut self, id: &str) -> Option<&mut Entry> {
         self.entries.values_mut().find(|entry| entry.shown.id == id)
+    }
+
+    /// How many lines may be told now.
+    fn room(&mut self, now: SystemTime) -> usize {
+        self.told.retain(|told| now.duration_since(*told).is_ok_and(|since| since < LINES_SPAN));
+        MOST_LINES.saturating_sub(self.told.len())
+    }
+
+    /// How long until there is room again.
+    fn until_room(&self, now: SystemTime) -> Duration {
+        let oldest = self.told.first().and_then(|told| now.duration_since(*told).ok());
+        oldest.map_or(Duration::ZERO, |since| LINES_SPAN.saturating_sub(since))
+    }
+}
+
+impl Entry {
+    /// It has ended, that is to be told, and nobody knows yet.
+    fn has_end_to_tell(&self) -> bool {
+        let wanted = self.shown.facts.notify_on_complete || self.tell_end;
+        self.shown.ended.is_some() && wanted && !self.end_seen
+    }
+
+    /// Something may still happen to it that is to be told.
+    fn may_have_news(&self) -> bool {
+        let facts = &self.shown.facts;
+        let end_is_told = !self.end_seen && (facts.notify_on_complete || self.tell_end);
+        self.shown.ended.is_none() && (end_is_told || !facts.watch_patterns.is_empty())
     }
 }
 
@@ -210,15 +239,15 @@ impl Processes for ProcessTable {
     fn news(&self) -> Vec<ProcessNews> {
         let now = self.setup.clock.now();
         let mut known = self.look();
+        let mut room = known.room(now);
         let Known { entries, told } = &mut *known;
-        told.retain(|told| now.duration_since(*told).is_ok_and(|since| since < LINES_SPAN));
         let mut news = Vec::new();
         for entry in entries.values_mut() {
-            let room = MOST_LINES.saturating_sub(told.len()).min(entry.lines.len());
-            told.extend(std::iter::repeat_n(now, room));
-            news.extend(entry.lines.drain(..room).map(|line| ProcessNews::Line(entry.shown.clone(), line)));
-            let wanted = entry.shown.facts.notify_on_complete || entry.tell_end;
-            if entry.shown.ended.is_some() && wanted && !entry.end_seen {
+            let now_told = room.min(entry.lines.len());
+            room -= now_told;
+            told.extend(std::iter::repeat_n(now, now_told));
+            news.extend(entry.lines.drain(..now_told).map(|line| ProcessNews::Line(entry.shown.clone(), line)));
+            if entry.has_end_to_tell() {
                 entry.end_seen = true;
                 news.push(ProcessNews::Ended(entry.shown.clone()));
             }
@@ -231,23 +260,31 @@ impl Processes for ProcessTable {
     }
 
     async fn until_news(&self, cancel: &CancellationToken) {
-        let interesting: Vec<ProcessEntry> = {
-            let known = self.look();
-            let is_open = |entry: &&Entry| {
-                !entry.end_seen
-                    && (entry.shown.facts.notify_on_complete
-                        || !entry.shown.facts.watch_patterns.is_empty()
-                        || entry.tell_end)
+        loop {
+            let (listened_to, pause) = {
+                let now = self.setup.clock.now();
+                let mut known = self.look();
+                let has_room = known.room(now) > 0;
+                let lines_wait = known.entries.values().any(|entry| !entry.lines.is_empty());
+                if known.entries.values().any(Entry::has_end_to_tell) || lines_wait && has_room {
+                    return;
+                }
+                let listened_to = known.entries.values().filter(|entry| entry.may_have_news());
+                let listened_to: Vec<Arc<dyn Process>> =
+                    listened_to.map(|entry| Arc::clone(&entry.shown.process)).collect();
+                (listened_to, lines_wait.then(|| known.until_room(now)))
             };
-            known.entries.values().filter(is_open).map(|entry| entry.shown.clone()).collect()
-        };
-        let waits: Vec<BoxFuture<'_, ()>> = interesting.iter().map(|entry| entry.process.stirred().boxed()).collect();
-        if waits.is_empty() {
-            return cancel.cancelled().await;
-        }
-        tokio::select! {
-            _ = select_all(waits) => {}
-            () = cancel.cancelled() => {}
+            let mut waits: Vec<BoxFuture<'_, ()>> =
+                listened_to.iter().map(|process| process.stirred().boxed()).collect();
+            waits.extend(pause.map(|pause| tokio::time::sleep(pause).boxed()));
+            if waits.is_empty() {
+                return cancel.cancelled().await;
+            }
+            tokio::select! {
+                // What stirred may be nothing that is told, such as the end of a process of which only lines are.
+                _ = select_all(waits) => {}
+                () = cancel.cancelled() => return,
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! No task of ours listens all the time: what a supervisor has said waits in the socket until somebody wants to know. So
 //! a process in the background costs us nothing while nobody asks.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -31,6 +32,11 @@ impl Wiring {
     }
 }
 
+/// How many messages one look takes. Those of an owner are far fewer; a follower's come as fast as a program prints.
+const MOST_AT_ONCE: usize = 64;
+/// Output that is kept for whoever follows and does not take it, in bytes; the log has all of it.
+const MOST_OUTPUT: usize = 4 * 1024 * 1024;
+
 /// What a supervisor has said so far.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
@@ -47,7 +53,9 @@ pub(crate) struct Known {
     pub closed: bool,
     watched: Vec<Watched>,
     /// Output that came since we follow and was not taken yet.
-    output: Vec<u8>,
+    output: VecDeque<u8>,
+    /// Not everything that has come was looked at.
+    more: bool,
     answers: Vec<Event>,
 }
 
@@ -81,12 +89,16 @@ impl Supervised {
     /// What is known now.
     pub(crate) fn look(&self) -> MutexGuard<'_, Known> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        while !known.closed {
+        let mut looks = 0;
+        known.more = false;
+        while !known.closed && !known.more {
             match protocol::receive(&self.socket, MsgFlags::MSG_DONTWAIT) {
                 Ok(Received::Message(event, _)) => known.learn(event),
                 Ok(Received::Nothing) => break,
                 Ok(Received::Closed) | Err(_) => known.closed = true,
             }
+            looks += 1;
+            known.more = looks == MOST_AT_ONCE;
         }
         known
     }
@@ -101,10 +113,19 @@ impl Supervised {
         let ready = readable(self.socket.try_clone()?)?;
         loop {
             let mut guard = ready.readable().await?;
-            if done(&self.look()) {
-                return Ok(());
+            let more = {
+                let known = self.look();
+                if done(&known) {
+                    return Ok(());
+                }
+                known.more
+            };
+            if more {
+                // Somebody who prints all the time must not keep this thread for themselves.
+                tokio::task::yield_now().await;
+            } else {
+                guard.clear_ready();
             }
-            guard.clear_ready();
         }
     }
 
@@ -155,7 +176,7 @@ impl Known {
 
     /// Takes the output that came since we follow.
     pub(crate) fn take_output(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.output)
+        std::mem::take(&mut self.output).into()
     }
 
     fn learn(&mut self, event: Event) {
@@ -168,7 +189,11 @@ impl Known {
             Event::Watched(watched) => self.watched.push(watched),
             Event::Taken { .. } | Event::InputClosed | Event::Refused(_) => self.answers = vec![event],
             Event::Size(size) => self.size = Some(size),
-            Event::Output(bytes) => self.output.extend(bytes),
+            Event::Output(bytes) => {
+                self.output.extend(&bytes);
+                let surplus = self.output.len().saturating_sub(MOST_OUTPUT);
+                self.output.drain(..surplus);
+            }
         }
     }
 }

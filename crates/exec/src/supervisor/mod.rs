@@ -11,6 +11,7 @@
 
 mod child;
 mod client;
+mod connection;
 mod fork_server;
 pub(crate) mod group;
 pub(crate) mod log;

@@ -15,8 +15,8 @@ use nix::sys::socket::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Descriptors in one packet at most.
-const MOST_DESCRIPTORS: usize = 16;
+/// Descriptors in one packet at most: one for each role. [`Role::Listener`] is the last one.
+const MOST_DESCRIPTORS: usize = Role::Listener as usize + 1;
 /// The longest packet. Input and output travel in pieces below it.
 pub(crate) const LONGEST_PACKET: usize = 64 * 1024;
 

@@ -26,6 +26,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, pipe2};
 
 use super::child::{self, Ends};
+use super::connection::{Connection, say_farewell};
 use super::fork_server::never_return;
 use super::log::Log;
 use super::protocol::{self, End, Ended, Event, Job, LONGEST_PACKET, Received, Refused, Request, Role};
@@ -84,14 +85,6 @@ fn child_signals() -> Option<SignalFd> {
     SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).ok()
 }
 
-struct Client {
-    socket: OwnedFd,
-    /// It gets output as it comes.
-    follows: bool,
-    /// Whoever started the command; when it is gone, so is the command's right to live.
-    owner: bool,
-}
-
 /// How far the end that somebody asked for has come.
 enum Ending {
     Not,
@@ -105,7 +98,7 @@ enum Ending {
 }
 
 struct Supervisor {
-    clients: Vec<Client>,
+    clients: Vec<Connection>,
     listener: Option<OwnedFd>,
     signals: SignalFd,
     child: Pid,
@@ -165,7 +158,7 @@ impl Supervisor {
         drop(ends);
         let input = descriptors.take(Role::Input);
         let mut supervisor = Self {
-            clients: vec![Client { socket: control, follows: false, owner: true }],
+            clients: vec![Connection::new(control, true)],
             listener: descriptors.take(Role::Listener),
             signals,
             child,
@@ -212,6 +205,7 @@ impl Supervisor {
             group::remove(&group);
         }
         self.tell(&Event::Gone { left });
+        say_farewell(&mut self.clients);
     }
 
     /// Sleeps until something happens, and deals with it.
@@ -219,7 +213,7 @@ impl Supervisor {
         let mut watched = Vec::with_capacity(8);
         watched.push(PollFd::new(self.signals.as_fd(), PollFlags::POLLIN));
         for client in &self.clients {
-            watched.push(PollFd::new(client.socket.as_fd(), PollFlags::POLLIN));
+            watched.push(PollFd::new(client.socket.as_fd(), client.awaited()));
         }
         let clients = self.clients.len();
         let optional = [
@@ -254,6 +248,7 @@ impl Supervisor {
             self.accept();
         }
         for client in heard.into_iter().rev() {
+            self.clients[client].flush();
             self.hear(client);
         }
     }
@@ -375,20 +370,15 @@ impl Supervisor {
         }
         if self.clients.iter().any(|client| client.follows) {
             let event = Event::Output(bytes.to_vec());
-            for client in self.clients.iter().filter(|client| client.follows) {
-                // A follower that does not keep up misses output on its screen; the log has it.
-                let _ = protocol::send(&client.socket, &event, &[], MsgFlags::MSG_DONTWAIT);
-            }
+            // A follower that does not keep up misses output on its screen; the log has it.
+            self.clients.iter_mut().filter(|client| client.follows).for_each(|client| client.show(&event));
         }
         self.buffer = buffer;
     }
 
-    /// Tells everybody. The owner's socket is large enough for what must arrive: the events between two looks of an
-    /// owner are few, because lines are told at most every 15 s.
+    /// Tells everybody.
     fn tell(&mut self, event: &Event) {
-        for client in &self.clients {
-            let _ = protocol::send(&client.socket, event, &[], MsgFlags::MSG_DONTWAIT);
-        }
+        self.clients.iter_mut().for_each(|client| client.tell(event.clone()));
     }
 
     fn hear_trouble(&mut self) {
@@ -411,14 +401,17 @@ impl Supervisor {
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
         if let Ok(socket) = accept_one(listener) {
+            let mut client = Connection::new(socket, false);
             // Whoever comes late learns what the others were told.
             let terminal = self.input.as_ref().or(self.output.as_ref()).filter(|_| self.terminal);
-            let size = terminal.and_then(size_of).map(Event::Size);
-            let started = Some(Event::Started { pid: self.child.as_raw() });
-            for event in [size, started, self.end.map(Event::Ended)].into_iter().flatten() {
-                let _ = protocol::send(&socket, &event, &[], MsgFlags::MSG_DONTWAIT);
+            if let Some(size) = terminal.and_then(size_of) {
+                client.tell(Event::Size(size));
             }
-            self.clients.push(Client { socket, follows: false, owner: false });
+            client.tell(Event::Started { pid: self.child.as_raw() });
+            if let Some(end) = self.end {
+                client.tell(Event::Ended(end));
+            }
+            self.clients.push(client);
         }
     }
 
@@ -460,7 +453,7 @@ impl Supervisor {
                 return;
             }
         };
-        let _ = protocol::send(&self.clients[client].socket, &answer, &[], MsgFlags::MSG_DONTWAIT);
+        self.clients[client].tell(answer);
     }
 
     fn adopt(&mut self, mut descriptors: Descriptors) {

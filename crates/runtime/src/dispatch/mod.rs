@@ -66,6 +66,7 @@ pub const CHAIN: &[&dyn Step] = &[
     &approve::Approve,
     &checkpoint::Checkpoint,
     &run::Run,
+    &approve::Settle,
     &sanitise::Sanitise,
     &normalise::Normalise,
     &guardrail::Repetition,

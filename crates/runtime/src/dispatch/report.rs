@@ -136,6 +136,9 @@ pub enum ApprovalMode {
     Ask,
     /// A model looks first, and the person is asked about what it does not find harmless.
     Smart,
+    /// What is dangerous only for files of the workspace is rehearsed, and the person sees what it did before it counts;
+    /// about anything else the person is asked.
+    Rehearse,
     /// Yes to everything that can be allowed at all.
     All,
     /// No.

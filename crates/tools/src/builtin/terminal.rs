@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    AtLimit, Command, EnvironmentError, Finished, FinishedHow, Kept, ProcessFacts, ProcessState, Processes, Reserved,
+    AtLimit, Command, EnvironmentError, Finished, FinishedHow, Kept, Pending, ProcessFacts, ProcessState, Processes, Reserved,
     Start, TerminalSize, plural,
 };
 
@@ -43,6 +43,13 @@ struct Args {
     /// In the background: you are told when it ends.
     #[serde(default)]
     notify_on_complete: bool,
+    /// Only show what it would do: it runs against a stand-in for the workspace, without network, and its changes are
+    /// committed or thrown away by the user.
+    #[serde(default)]
+    rehearse: bool,
+    /// Outside of the sandbox, for what it refused (`sandbox_refused` in a result). The user is asked.
+    #[serde(default)]
+    without_sandbox: bool,
     /// In the background: you are told of lines of output with one of these texts in them.
     #[serde(default)]
     watch_patterns: Vec<String>,
@@ -65,6 +72,8 @@ pub(super) fn tool() -> impl Tool {
         .touches(|args: &Args, cx| {
             let mut touches = Touches::executing(&args.command);
             touches.runs_in = args.workdir.as_deref().map(|workdir| cx.resolve(workdir));
+            touches.rehearsed = args.rehearse;
+            touches.unconfined = args.without_sandbox && !cx.environment.confinement().is_empty();
             touches
         })
         .headline(|args: &Args| first_line(&args.command))
@@ -132,8 +141,14 @@ async fn in_foreground(args: Args, cx: &ToolCx) -> ToolResult {
     let mut command = Command::new(args.command.as_str(), timeout, cx.limits.output_bytes);
     command.cwd = args.workdir.as_deref().map(|workdir| cx.resolve(workdir));
     command.terminal = args.pty.then(TerminalSize::default);
+    command.unconfined = args.without_sandbox;
     if let Some((_, reserved)) = &kept {
         command.at_limit = AtLimit::Keep(reserved.place.clone());
+    }
+    if args.rehearse {
+        command.at_limit = AtLimit::End;
+        let rehearsed = cx.environment.rehearse(command, &cx.cancel).await.map_err(|error| cannot_run(&error))?;
+        return Ok(ended(&args.command, rehearsed.finished, timeout).with_pending(Pending(rehearsed.rehearsal)));
     }
     let mut finished = cx.environment.run(command, &cx.cancel).await.map_err(|error| cannot_run(&error))?;
     match (finished.how, finished.process.take(), kept) {
@@ -183,6 +198,11 @@ fn ended(command: &str, finished: Finished, timeout: Duration) -> ToolOutput {
     if let Some(meaning) = exit_codes::meaning(command, exit_code).filter(|_| by_itself) {
         result["exit_code_meaning"] = meaning.into();
     }
+    if let Some(refusal) = finished.refusal {
+        // One step leads on: the same call with one field more, which asks the user.
+        result["sandbox_refused"] =
+            format!("{refusal} If it is needed, make the same call with \"without_sandbox\": true; the user is asked.").into();
+    }
     if let Some(spill) = finished.spill {
         result["full_output"] = spill.display().to_string().into();
     }
@@ -219,6 +239,9 @@ fn lives_on(finished: Finished, why: Kept, timeout: Duration, id: &str, pid: i32
 
 async fn in_background(args: Args, cx: &ToolCx) -> ToolResult {
     let capabilities = cx.environment.capabilities();
+    if args.rehearse {
+        return Err(ToolError::tell("terminal: what runs in the background cannot be rehearsed; nothing was run"));
+    }
     let missing = [
         (!capabilities.background || cx.processes.is_none(), "cannot keep processes in the background"),
         (args.pty && !capabilities.terminal, "has no terminals"),
@@ -242,7 +265,7 @@ async fn in_background(args: Args, cx: &ToolCx) -> ToolResult {
         terminal: args.pty.then(TerminalSize::default),
         input: args.stdin,
         place: reserved.place.clone(),
-        unconfined: false,
+        unconfined: args.without_sandbox,
         watch: reserved.facts.watch_patterns.clone(),
     };
     let process = cx.environment.spawn(start).await.map_err(|error| cannot_run(&error))?;

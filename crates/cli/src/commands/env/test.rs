@@ -30,7 +30,7 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
         .prefix("hermes-env-test-")
         .tempdir()
         .map_err(|error| Failure::new(format!("cannot make a temporary folder: {error}")))?;
-    let environment = session::task(world, &config, Some(folder.path()))?.environment;
+    let environment = session::task(world, &config, Some(folder.path())).await?.environment;
     if !as_json {
         out::line(&format!("Checking {name} in {}.", folder.path().display()))?;
     }

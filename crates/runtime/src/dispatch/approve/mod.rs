@@ -7,6 +7,7 @@ mod binding;
 mod facts;
 mod look;
 mod request;
+mod settle;
 
 use std::time::Instant;
 
@@ -15,7 +16,9 @@ use hermes_core::{Concern, ToolError, ToolSpec, Touches, Verdict};
 
 use self::binding::digest;
 use self::look::Looked;
+use self::request::Decision;
 pub(super) use self::request::changed;
+pub(super) use self::settle::Settle;
 use super::{ApprovalMode, Call, Phase, Status, Step, stopped_before_it_began};
 
 #[derive(Debug)]
@@ -40,7 +43,17 @@ impl Step for Approve {
 }
 
 async fn judge_and_ask(call: &mut Call<'_>) {
-    let Some(entry) = call.entry else { return };
+    if let Some(Decision::Rehearse) = judged_and_decided(call).await {
+        // What runs now is another call: it is judged as what it is, a rehearsal.
+        call.arguments.insert(request::REHEARSE.into(), true.into());
+        call.binding = None;
+        judged_and_decided(call).await;
+    }
+}
+
+/// What was decided, where somebody had to.
+async fn judged_and_decided(call: &mut Call<'_>) -> Option<Decision> {
+    let entry = call.entry?;
     let spec = entry.tool.spec();
     let task = call.scope.task;
     let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
@@ -64,11 +77,11 @@ async fn judge_and_ask(call: &mut Call<'_>) {
     };
     call.judged = Some(verdict.clone());
     let verdict = with_hooks(verdict, std::mem::take(&mut call.asks));
-    let refusal = match verdict {
-        Verdict::Allow => None,
+    let decision = match verdict {
+        Verdict::Allow => return None,
         Verdict::Refuse(why) => {
             call.forbidden = true;
-            Some(format!("{why}; nothing was run, and no approval can change that"))
+            Decision::Refuse(format!("{why}; nothing was run, and no approval can change that"))
         }
         Verdict::Ask(concern) => {
             let began = Instant::now();
@@ -79,24 +92,29 @@ async fn judge_and_ask(call: &mut Call<'_>) {
                     () = board.turn_to_ask(index) => {}
                 }
             }
-            let refusal =
-                if call.no_more.is_cancelled() { None } else { request::decide(call, &stated, facts, concern).await };
+            let decision = if call.no_more.is_cancelled() {
+                Decision::Run
+            } else {
+                request::decide(call, &stated, facts, concern).await
+            };
             call.waited += began.elapsed();
             if call.no_more.is_cancelled() {
-                return call.refuse(Status::NotStarted, stopped_before_it_began());
+                call.refuse(Status::NotStarted, stopped_before_it_began());
+                return None;
             }
-            refusal
+            decision
         }
     };
-    if let Some(why) = refusal {
+    if let Decision::Refuse(why) = &decision {
         let error = ToolError::tell(format!("{} was not run: {why}", spec.name)).with("status", "refused");
         call.refuse(Status::Refused, error);
         // Whoever was asked knows why.
         let nobody_was_asked = call.forbidden || task.asker.is_none() || call.scope.approve == ApprovalMode::None;
         if let Some(outcome) = call.outcome.as_mut().filter(|_| nobody_was_asked) {
-            outcome.output.detail.push(why);
+            outcome.output.detail.push(why.clone());
         }
     }
+    Some(decision)
 }
 
 /// Asks the judge, and keeps what the call touches.

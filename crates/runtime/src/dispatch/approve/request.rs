@@ -18,36 +18,55 @@ use super::{digest, facts};
 use crate::dispatch::{ApprovalMode, Call};
 use crate::task::Task;
 
+/// The argument of a tool that turns a call into a rehearsal.
+pub(super) const REHEARSE: &str = "rehearse";
 /// Who ends a request that no person and no model has answered.
-const NOBODY: &str = "nobody";
-const REVIEWER: &str = "the reviewer";
+pub(super) const NOBODY: &str = "nobody";
+pub(super) const REVIEWER: &str = "the reviewer";
 
-/// `None` if the call may run, else why not.
-pub(super) async fn decide(
-    call: &mut Call<'_>,
-    stated: &Touches,
-    facts: Vec<String>,
-    concern: Concern,
-) -> Option<String> {
+/// What was decided about a call.
+pub(super) enum Decision {
+    /// It may run.
+    Run,
+    /// It is to be rehearsed first.
+    Rehearse,
+    /// It does not run, and why.
+    Refuse(String),
+}
+
+impl From<Option<String>> for Decision {
+    fn from(refusal: Option<String>) -> Self {
+        refusal.map_or(Self::Run, Self::Refuse)
+    }
+}
+
+/// Whether the call may run.
+pub(super) async fn decide(call: &mut Call<'_>, stated: &Touches, facts: Vec<String>, concern: Concern) -> Decision {
     let task = call.scope.task;
     let Concern { reason, note, doubts } = concern;
     match call.scope.approve {
-        ApprovalMode::All => return None,
+        ApprovalMode::All => return Decision::Run,
         ApprovalMode::None => {
-            return Some(format!("it {reason}, and nothing that needs approval runs here (--approve none)"));
+            return Decision::Refuse(format!(
+                "it {reason}, and nothing that needs approval runs here (--approve none)"
+            ));
         }
-        ApprovalMode::Ask | ApprovalMode::Smart => {}
+        ApprovalMode::Ask | ApprovalMode::Smart | ApprovalMode::Rehearse => {}
     }
     // Every doubt needs its own yes; those that have one are not asked about again.
     let doubts: Vec<Doubt> = doubts.into_iter().filter(|doubt| !is_covered(task, doubt)).collect();
     if doubts.is_empty() {
-        return None;
+        return Decision::Run;
+    }
+    let rehearsable = can_be_rehearsed(call, stated, &doubts);
+    if rehearsable && call.scope.approve == ApprovalMode::Rehearse {
+        return Decision::Rehearse;
     }
     let request = made(call, stated, &doubts);
     call.binding = Some(request.digest.clone());
     let open = match Open::new(call, &request) {
         Ok(open) => open,
-        Err(why) => return Some(unwritten(&reason, &why)),
+        Err(why) => return Decision::Refuse(unwritten(&reason, &why)),
     };
     let mut explain = Vec::new();
     if call.scope.approve == ApprovalMode::Smart {
@@ -56,18 +75,20 @@ pub(super) async fn decide(
                 let changed = changed(call).await;
                 let end = if changed.is_some() { RequestEnd::Cancelled } else { RequestEnd::ApprovedOnce };
                 let ended = open.end(task, &doubts, end, REVIEWER, &reason);
-                return changed.or(ended);
+                return changed.or(ended).into();
             }
             Err(why) => explain.push(why),
         }
     }
     if call.no_more.is_cancelled() {
         let _ = open.end(task, &doubts, RequestEnd::Cancelled, NOBODY, &reason);
-        return Some(withdrawn(&reason));
+        return Decision::Refuse(withdrawn(&reason));
     }
     let Some(asker) = task.asker.clone() else {
         let _ = open.end(task, &doubts, RequestEnd::Denied, NOBODY, &reason);
-        return Some(format!("it {reason}, which needs approval, and nobody is here to ask (--approve all allows it)"));
+        return Decision::Refuse(format!(
+            "it {reason}, which needs approval, and nobody is here to ask (--approve all allows it)"
+        ));
     };
     if doubts.len() > 1 || doubts.iter().any(|doubt| doubt.what != format!("it {reason}")) {
         explain.extend(request.doubts.iter().cloned());
@@ -76,11 +97,23 @@ pub(super) async fn decide(
     explain.extend(facts);
     explain.extend(note);
     explain.extend(stated.explain.iter().cloned());
-    let question = question(task, &request, &doubts, explain);
+    let question = question(task, &request, &doubts, explain, rehearsable);
     let asked = ask(call, &*asker, question, &reason).await;
     let by = if asked.answered { asker.who() } else { NOBODY.to_owned() };
     let ended = open.end(task, &doubts, no_wider_than_offered(asked.end, &doubts), &by, &reason);
-    asked.refusal.or(ended)
+    match (asked.refusal.or(ended), asked.end) {
+        (None, RequestEnd::Rehearsed) => Decision::Rehearse,
+        (refusal, _) => refusal.into(),
+    }
+}
+
+/// Whether a rehearsal would answer every doubt: they are about files of the workspace, and tool and environment can.
+fn can_be_rehearsed(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> bool {
+    let knows_how = |entry: &crate::registry::Entry| entry.tool.spec().parameters["properties"].get(REHEARSE).is_some();
+    !stated.rehearsed
+        && doubts.iter().all(|doubt| doubt.rehearsable && !doubt.by_person)
+        && call.entry.is_some_and(knows_how)
+        && call.scope.task.environment.can_rehearse()
 }
 
 fn made(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> ApprovalRequest {
@@ -113,7 +146,7 @@ fn withdrawn(reason: &str) -> String {
 
 /// A request that stands in the book and has not ended. One that is dropped, because its turn was or because something
 /// panicked, ends as cancelled.
-struct Open<'a> {
+pub(super) struct Open<'a> {
     book: Option<&'a dyn ApprovalBook>,
     hooks: &'a [std::sync::Arc<dyn ApprovalHook>],
     request: &'a ApprovalRequest,
@@ -122,7 +155,7 @@ struct Open<'a> {
 
 impl<'a> Open<'a> {
     /// Writes the request down, then tells those who watch.
-    fn new(call: &Call<'a>, request: &'a ApprovalRequest) -> Result<Self, String> {
+    pub(super) fn new(call: &Call<'a>, request: &'a ApprovalRequest) -> Result<Self, String> {
         let book = call.scope.task.approval.book.as_deref();
         if let Some(book) = book {
             guarded(|| book.open(request))?;
@@ -135,7 +168,14 @@ impl<'a> Open<'a> {
     }
 
     /// Stores what was decided. `None` if that is a yes and everything about it is written down, else why it is none.
-    fn end(mut self, task: &Task, doubts: &[Doubt], end: RequestEnd, by: &str, reason: &str) -> Option<String> {
+    pub(super) fn end(
+        mut self,
+        task: &Task,
+        doubts: &[Doubt],
+        end: RequestEnd,
+        by: &str,
+        reason: &str,
+    ) -> Option<String> {
         let mut trouble = None;
         let mut end = end;
         if end == RequestEnd::ApprovedAlways
@@ -214,7 +254,7 @@ fn remember(task: &Task, doubts: &[Doubt], end: RequestEnd) {
 // -------------------------------------------------------------------------------------------------------- the reviewer
 
 /// `Ok` if a model finds every doubt harmless; else what a person should know.
-async fn reviewed(call: &Call<'_>, request: &ApprovalRequest, doubts: &[Doubt]) -> Result<(), String> {
+pub(super) async fn reviewed(call: &Call<'_>, request: &ApprovalRequest, doubts: &[Doubt]) -> Result<(), String> {
     let approval = &call.scope.task.approval;
     if doubts.iter().any(|doubt| doubt.by_person) {
         return Err("a rule or a plugin wants a person to decide".into());
@@ -254,7 +294,13 @@ async fn reviewed(call: &Call<'_>, request: &ApprovalRequest, doubts: &[Doubt]) 
 
 // ---------------------------------------------------------------------------------------------------------- the person
 
-fn question(task: &Task, request: &ApprovalRequest, doubts: &[Doubt], explain: Vec<String>) -> Question {
+fn question(
+    task: &Task,
+    request: &ApprovalRequest,
+    doubts: &[Doubt],
+    explain: Vec<String>,
+    rehearsable: bool,
+) -> Question {
     // One doubt that can only be allowed once makes the whole call one that is asked about every time.
     let scopes: Option<Vec<_>> = doubts.iter().map(|doubt| doubt.scope.as_ref()).collect();
     let mut words: Vec<&str> = Vec::new();
@@ -271,6 +317,7 @@ fn question(task: &Task, request: &ApprovalRequest, doubts: &[Doubt], explain: V
         explain,
         scope: if scopes.is_some() { words.join("; ") } else { String::new() },
         lasting: scopes.is_some_and(|scopes| scopes.iter().all(|scope| scope.lasting)),
+        rehearsable,
         expires: task.approval.expires,
     }
 }
@@ -311,6 +358,7 @@ async fn ask(call: &Call<'_>, asker: &dyn Asker, question: Question, reason: &st
         Ok(Ok(Answer::Approval(Approval::Once))) => RequestEnd::ApprovedOnce,
         Ok(Ok(Answer::Approval(Approval::Session))) => RequestEnd::ApprovedSession,
         Ok(Ok(Answer::Approval(Approval::Always))) => RequestEnd::ApprovedAlways,
+        Ok(Ok(Answer::Approval(Approval::Rehearse))) => RequestEnd::Rehearsed,
         Ok(Ok(Answer::Approval(Approval::Deny))) => {
             let refusal = format!("it {reason}, and the user said no. Do not try it another way");
             return Asked { end: RequestEnd::Denied, refusal: Some(refusal), answered: true };

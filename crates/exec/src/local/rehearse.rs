@@ -1,0 +1,238 @@
+//! Running a command against a stand-in for the workspace; see [`crate::rehearsal`].
+//!
+//! The command runs in the sandbox: the rest of the machine is read-only, secrets are hidden, nothing is reached over
+//! the network. So what it changed in the stand-in is all it changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use hermes_core::{CancellationToken, Command, EnvironmentError, Rehearsal, Rehearsed};
+use serde_json::{Value, json};
+
+use super::committed::CommittedRehearsal;
+use super::{LocalEnvironment, Sandbox, end};
+use crate::rehearsal::{Changes, Diff, Method, Mount, Stage};
+use crate::sandbox::{Backing, Confinement, Limits, Mechanism, Network, View, WritableRoot, preflight};
+
+/// What is copied at most where overlays cannot be mounted.
+const COPY: Method = Method::Copy { most_bytes: 1 << 30, most_files: 100_000 };
+/// Bytes of differences that are shown at most.
+const LONGEST_DIFF: usize = 200_000;
+/// Columns for which a summary is laid out.
+const COLUMNS: usize = 76;
+
+/// How rehearsals are set up.
+#[derive(Clone, Debug)]
+pub struct RehearsalSetup {
+    /// A private folder for stand-ins.
+    pub stages: PathBuf,
+    /// A private folder for what can be taken back.
+    pub undo: PathBuf,
+    /// Files and folders that a command must not see.
+    pub hidden: Vec<PathBuf>,
+}
+
+/// Where and how a command is rehearsed.
+#[derive(Debug)]
+pub(super) struct Rehearsals {
+    setup: RehearsalSetup,
+    /// What confines them; found out when somebody wants to know, because trying takes its time.
+    mechanism: OnceLock<Option<Mechanism>>,
+}
+
+impl Rehearsals {
+    pub(super) fn new(setup: RehearsalSetup) -> Self {
+        Self { setup, mechanism: OnceLock::new() }
+    }
+
+    /// `None` where no sandbox shows a command another workspace.
+    pub(super) fn mechanism(&self) -> Option<Mechanism> {
+        *self.mechanism.get_or_init(|| {
+            let preflight = preflight();
+            // Only these have a view of their own.
+            [Mechanism::Namespaces, Mechanism::Bubblewrap].into_iter().find(|mechanism| preflight.works(*mechanism))
+        })
+    }
+
+    fn confinement(
+        &self,
+        mechanism: Mechanism,
+        mount: Mount,
+        scratch: &Path,
+        sandbox: Option<&Sandbox>,
+    ) -> Confinement {
+        let (at, backing) = match mount {
+            Mount::Overlay { at, upper, work, .. } => (at, Backing::Overlay { upper, work }),
+            Mount::Bind { at, source } => (at, Backing::Source(source)),
+        };
+        let mut confinement = match sandbox {
+            Some(sandbox) => sandbox.confinement.clone(),
+            None => Confinement {
+                view: View::Everything,
+                hidden: self.setup.hidden.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect(),
+                limits: Limits::default(),
+                ..Confinement::new(mechanism)
+            },
+        };
+        confinement.mechanism = mechanism;
+        confinement.network = Network::Off;
+        confinement.readable.push(scratch.to_owned());
+        confinement.writable = vec![WritableRoot { path: at, backing }];
+        confinement
+    }
+}
+
+impl LocalEnvironment {
+    pub(super) async fn rehearse_command(
+        &self,
+        command: Command,
+        cancel: &CancellationToken,
+    ) -> Result<Rehearsed, EnvironmentError> {
+        let known = self.rehearsals.as_ref().and_then(|rehearsals| Some((rehearsals, rehearsals.mechanism()?)));
+        let Some((rehearsals, mechanism)) = known else {
+            return Err(EnvironmentError::CannotDo {
+                backend: "local".into(),
+                what: "rehearse commands here, because no sandbox shows a command another workspace (hermes sandbox check)",
+            });
+        };
+        let workspace = self.first.cwd.clone();
+        let directory = self.directory(command.cwd.as_deref())?;
+        if !directory.starts_with(&workspace) {
+            return Err(EnvironmentError::NotPrepared(format!(
+                "a rehearsal runs in the workspace {}, and {} is outside of it",
+                workspace.display(),
+                directory.display()
+            )));
+        }
+        let way = Way { rehearsals, mechanism, workspace: &workspace };
+        if mechanism == Mechanism::Namespaces {
+            match self.rehearse_with(Method::Overlay, &way, command.clone(), cancel).await {
+                // Nothing has run: the stand-in could not be mounted, so a copy takes its place.
+                Err(EnvironmentError::NotPrepared(_)) => {}
+                rehearsed => return rehearsed,
+            }
+        }
+        self.rehearse_with(COPY, &way, command, cancel).await
+    }
+
+    async fn rehearse_with(
+        &self,
+        method: Method,
+        way: &Way<'_>,
+        command: Command,
+        cancel: &CancellationToken,
+    ) -> Result<Rehearsed, EnvironmentError> {
+        let Way { rehearsals, mechanism, workspace } = *way;
+        let (at, base) = (workspace.to_owned(), rehearsals.setup.stages.clone());
+        let stage = blocking(move || {
+            std::fs::create_dir_all(&base).map_err(|error| error.to_string())?;
+            Stage::open(&at, &base, method).map_err(|error| error.to_string())
+        });
+        let stage = stage.await.map_err(EnvironmentError::NotPrepared)?;
+        let scratch = std::fs::canonicalize(self.scratch.path()).map_err(EnvironmentError::NoScratch)?;
+        let confinement = rehearsals.confinement(mechanism, stage.mount(), &scratch, self.sandbox.as_ref());
+        let script = command.script.clone();
+        let (finished, supervised) = self.run_confined(command, cancel, confinement).await?;
+        // What it left running could still write; and nothing may hold the stand-in when it is looked at.
+        end(&self.server, &supervised, Duration::ZERO).await;
+        let looked = blocking(move || {
+            let changes = stage.changes().map_err(|error| error.to_string())?;
+            Ok((stage, changes))
+        });
+        let (stage, changes) = looked.await.map_err(EnvironmentError::NotPrepared)?;
+        let rehearsal = LocalRehearsal {
+            stage: Arc::new(Mutex::new(Some(stage))),
+            changes,
+            undo: rehearsals.setup.undo.clone(),
+            command: script,
+        };
+        Ok(Rehearsed { finished, rehearsal: Arc::new(rehearsal) })
+    }
+}
+
+/// Where and by what a command is rehearsed.
+struct Way<'a> {
+    rehearsals: &'a Rehearsals,
+    mechanism: Mechanism,
+    workspace: &'a Path,
+}
+
+/// See [`hermes_core::Rehearsal`].
+#[derive(Debug)]
+struct LocalRehearsal {
+    stage: Arc<Mutex<Option<Stage>>>,
+    changes: Changes,
+    undo: PathBuf,
+    command: String,
+}
+
+#[async_trait]
+impl Rehearsal for LocalRehearsal {
+    fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.changes.lines(COLUMNS)
+    }
+
+    fn summary(&self) -> Value {
+        json!(self.changes.totals)
+    }
+
+    async fn diff(&self) -> String {
+        let (stage, changes) = (Arc::clone(&self.stage), self.changes.clone());
+        let shown = blocking(move || {
+            let stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(stage) = &*stage else { return Ok(String::new()) };
+            let mut text = String::new();
+            for (at, entry) in changes.entries.iter().enumerate() {
+                if text.len() > LONGEST_DIFF {
+                    text += &format!("… {} more paths\n", changes.entries.len() - at);
+                    break;
+                }
+                match stage.diff(entry) {
+                    Ok(Diff::Text { unified, .. }) => text += &unified,
+                    Ok(summary @ Diff::Summary { .. }) => text += &format!("{}: {summary}\n", entry.path.display()),
+                    Err(error) => text += &format!("{error}\n"),
+                }
+            }
+            Ok(text)
+        });
+        shown.await.unwrap_or_else(|why| why)
+    }
+
+    async fn commit(&self) -> Result<String, String> {
+        let (stage, undo) = (Arc::clone(&self.stage), self.undo.clone());
+        let (command, lines) = (self.command.clone(), self.lines());
+        blocking(move || {
+            let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(open) = stage.take() else { return Err("it was committed or thrown away before".into()) };
+            std::fs::create_dir_all(&undo).map_err(|error| error.to_string())?;
+            let committed = open.commit(&undo).map_err(|error| error.to_string())?;
+            let name = committed.undo.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let workspace = open.workspace().to_owned();
+            let note = CommittedRehearsal { name: name.clone(), workspace, command, at: SystemTime::now(), lines };
+            // Without its note it can still be taken back from its folder; the commit itself is done.
+            let _ = note.remember(&undo);
+            Ok(name)
+        })
+        .await
+    }
+
+    async fn throw_away(&self) {
+        let stage = Arc::clone(&self.stage);
+        // Dropping does the same; here it happens where blocking is allowed.
+        let _ = blocking(move || {
+            drop(stage.lock().unwrap_or_else(PoisonError::into_inner).take());
+            Ok(())
+        })
+        .await;
+    }
+}
+
+async fn blocking<T: Send + 'static>(job: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(job).await.unwrap_or_else(|error| Err(error.to_string()))
+}
