@@ -88,7 +88,8 @@ fn in_the_sandbox_a_refusal_is_said_with_the_way_on() {
     let hermes = hermes();
     hermes.configure("terminal: {sandbox: workspace}\n");
     // Not below /tmp, which is the command's own.
-    let place = tempfile::tempdir_in("/var/lib").or_else(|_| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))).unwrap();
+    let place =
+        tempfile::tempdir_in("/var/lib").or_else(|_| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))).unwrap();
     let outside = place.path().join("outside");
     let call = json!({ "command": format!("echo x > {}", outside.display()) }).to_string();
     let ran = hermes.run(&["tools", "call", "terminal", &call, "--approve", "all"]);

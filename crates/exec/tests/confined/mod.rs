@@ -92,7 +92,8 @@ impl Place {
         script: &str,
         before: impl Fn() -> std::io::Result<()> + Send + Sync + 'static,
     ) -> Command {
-        let (program, arguments) = confinement.command("bash".as_ref(), &["-c".into(), script.into()]).unwrap();
+        let (program, arguments) =
+            self.as_its_user(|| confinement.command("bash".as_ref(), &["-c".into(), script.into()]).unwrap());
         let mut command = self.plain(program.as_ref());
         let confinement = confinement.clone();
         // SAFETY: the child has one thread, and the C library lets it allocate.
@@ -105,6 +106,22 @@ impl Place {
             });
         }
         command
+    }
+
+    /// Does something with the eyes of the place's user: what root sees and nobody does not, such as the sockets of a
+    /// program of root's, is no part of nobody's plan.
+    #[expect(unsafe_code, reason = "the user of one thread")]
+    fn as_its_user<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let nobody = self.nobody;
+        let with_its_eyes = move || {
+            if nobody {
+                // SAFETY: the system call itself, unlike the C library's function, changes this thread only.
+                let changed = unsafe { nix::libc::syscall(nix::libc::SYS_setresuid, -1, NOBODY, -1) };
+                assert_eq!(changed, 0);
+            }
+            work()
+        };
+        std::thread::scope(|scope| scope.spawn(with_its_eyes).join().unwrap())
     }
 
     /// A program as the place's user, in `work`, not confined.
