@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use hermes_agent::{Agent, Setup};
 use hermes_core::{
-    CancellationToken, Edit, EditReviewer, Effect, HookDecision, JsonMap, Message, Tool, ToolError, ToolOutput, Touches,
+    CancellationToken, Edit, EditReviewer, Effect, HookDecision, JsonMap, Message, Pending, Tool, ToolError,
+    ToolOutput, Touches,
 };
 use hermes_runtime::dispatch::CHAIN;
 use hermes_runtime::{
@@ -18,7 +19,7 @@ use hermes_runtime::{
     Selection, Task, Wanted,
 };
 use hermes_testkit::hooks::{Audit, Copies, Gate, Layer, Mask, Polish, Rewriter};
-use hermes_testkit::{FakeEnvironment, FakeSurroundings, FakeTool};
+use hermes_testkit::{FakeEnvironment, FakeRehearsal, FakeSurroundings, FakeTool, Fate};
 use serde_json::{Value, json};
 
 use crate::commands::tools::call::{Request, made};
@@ -250,6 +251,15 @@ const PROBES: &[(&str, Probe)] = &[
             let hooks = Hooks { checkpointer: Some(Arc::clone(&copies) as _), ..Hooks::default() };
             Around::tool(&writer()).hooks(hooks).once(way, "{}").await;
             copies.0.lock().unwrap_or_else(PoisonError::into_inner).len() == 1
+        })
+    }),
+    ("Settle", |way| {
+        Box::pin(async move {
+            let rehearsal = FakeRehearsal::new();
+            let pending = Pending(Arc::clone(&rehearsal) as _);
+            let tool = FakeTool::new("probe").result(Ok(ToolOutput::json(json!({})).with_pending(pending)));
+            Around::tool(&Arc::new(tool)).once(way, "{}").await;
+            rehearsal.fate() == Fate::Committed
         })
     }),
     ("Run", |way| {

@@ -67,7 +67,11 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
     }
     match cli.command {
         Some(Command::Config { verb }) => commands::config::run(&world, verb),
+        Some(Command::Rehearsals { verb }) => commands::rehearsals::run(&world, verb),
         Some(Command::Approvals { verb }) => commands::approvals::run(&world, verb),
+        Some(Command::Processes { verb }) => with_runtime(commands::processes::run(&world, verb)),
+        Some(Command::Env { verb }) => with_runtime(commands::env::run(&world, verb)),
+        Some(Command::Sandbox { verb }) => commands::sandbox::run(&world, &verb),
         Some(Command::Completions { shell }) => commands::completions::run(shell),
         Some(Command::Run(args)) => with_runtime(commands::run::run(&world, args.with(cli.agent))),
         Some(Command::Tour) => with_runtime(commands::tour::run(&world)),

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
-use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness};
+use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness, recover_commits};
 use hermes_exec::processes::{ProcessTable, TableSetup, reap};
 use hermes_exec::sandbox::{preflight, secrets};
 use hermes_guard::Guard;
@@ -21,6 +21,7 @@ use hermes_runtime::{
 
 use crate::approvals;
 use crate::args::{AgentArgs, Approve};
+use crate::commands::rehearsals;
 use crate::config::Config;
 use crate::env_file::Machine;
 use crate::models::{self, Chosen};
@@ -42,6 +43,8 @@ pub(crate) fn definitions(world: &World, config: &Config) -> Result<Arc<Definiti
     Ok(Arc::new(definitions))
 }
 
+/// How long one of the user's shell files may take.
+const INIT_FILE_LIMIT: Duration = Duration::from_secs(10);
 /// How long the answers of slow checks are waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -168,11 +171,15 @@ fn start(world: &World, config: &Config, cwd: Option<&Path>) -> PathBuf {
 }
 
 /// A task that starts in `cwd` (given on the command line), else where the configuration says, else where we are.
-pub(crate) fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result<Task, Failure> {
+pub(crate) async fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result<Task, Failure> {
     let cwd = start(world, config, cwd);
     let granted = config.list("terminal.env_passthrough");
     let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;
     let environment = confined(world, config, environment)?.with_rehearsals(rehearsals(world, config));
+    let files = paths(world, config, "terminal.shell_init_files");
+    for said in environment.read_init_files(&files, INIT_FILE_LIMIT).await {
+        out::error(&format!("hermes: {}", visible(&said)));
+    }
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();
     Ok(task.with_limits(config.limits()))
@@ -208,7 +215,12 @@ fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Re
         Some("hosts") => Reach::Through(Arc::new(Hosts::new(config))),
         _ => Reach::Off,
     };
-    let wish = SandboxWish { strictness, writable: paths(world, config, "terminal.sandbox_writable"), hidden: hidden(world, config), reach };
+    let wish = SandboxWish {
+        strictness,
+        writable: paths(world, config, "terminal.sandbox_writable"),
+        hidden: hidden(world, config),
+        reach,
+    };
     environment.confined(wish, &preflight()).map_err(|why| {
         Failure::new(format!("terminal.sandbox: {why}\nhermes config set terminal.sandbox off works without one"))
     })
@@ -239,8 +251,17 @@ pub(crate) fn processes_folder(world: &World) -> PathBuf {
 
 /// Clears up what a crash left, without making anybody wait for it.
 pub(crate) fn reap_quietly(world: &World) {
-    let folder = processes_folder(world);
-    tokio::task::spawn_blocking(move || reap(&folder, &std::env::temp_dir(), SystemTime::now()));
+    for said in recover_commits(&rehearsals::folder(world)) {
+        out::error(&format!("hermes: {}", visible(&said)));
+    }
+    let (folder, stages) = (processes_folder(world), world.home.join("rehearsals").join("stages"));
+    tokio::task::spawn_blocking(move || {
+        reap(&folder, &std::env::temp_dir(), SystemTime::now());
+        if stages.is_dir() {
+            // What cannot be removed now is tried again at the next start.
+            let _ = hermes_exec::rehearsal::reap(&stages);
+        }
+    });
 }
 
 /// A name for a conversation, unlike that of any other.
@@ -261,7 +282,7 @@ pub(crate) async fn agent(
     tells_news: bool,
 ) -> Result<Agent, Failure> {
     let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
-    let mut task = task(world, config, args.cwd.as_deref())?;
+    let mut task = task(world, config, args.cwd.as_deref()).await?;
     task.asker = asker;
     let judged = dispatcher(world, config, definitions.registry(), guard);
     let mode = approve(config, args.approve);

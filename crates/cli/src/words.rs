@@ -22,6 +22,8 @@ pub(crate) enum Exit {
     Never,
     /// Stopped by the person.
     Interrupted,
+    /// As a program ended that was run for the person.
+    Like(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -33,6 +35,7 @@ impl From<Exit> for ExitCode {
             Exit::Partial => 3,
             Exit::Never => 4,
             Exit::Interrupted => 130,
+            Exit::Like(code) => code,
         })
     }
 }

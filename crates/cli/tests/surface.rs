@@ -40,6 +40,15 @@ fn every_command_has_help_with_an_example() {
         &["approvals", "revoke"],
         &["approvals", "test"],
         &["approvals", "log"],
+        &["processes", "list"],
+        &["processes", "log"],
+        &["processes", "kill"],
+        &["processes", "reap"],
+        &["processes", "attach"],
+        &["env", "list"],
+        &["env", "test"],
+        &["sandbox", "check"],
+        &["sandbox", "run"],
     ] {
         let args: Vec<&str> = command.iter().chain(&["--help"]).copied().collect();
         let ran = hermes.run(&args);
@@ -52,7 +61,7 @@ fn a_wrong_command_line_is_one_line_and_exit_2() {
     let hermes = hermes();
     hermes.run(&["nonsense"]).is_refused(2, &["nonsense", "hermes --help"]);
     hermes.run(&["tools", "lst"]).is_refused(2, &["lst", "list"]);
-    hermes.run(&["run", "--approve", "maybe", "x"]).is_refused(2, &["maybe", "ask, smart, all, none"]);
+    hermes.run(&["run", "--approve", "maybe", "x"]).is_refused(2, &["maybe", "ask, smart, rehearse, all, none"]);
     hermes.run(&["run", "--max-turns", "0", "x"]).is_refused(2, &["--max-turns"]);
     hermes.run(&["config", "set", "agent.max_turns"]).is_refused(2, &["<VALUE>"]);
     hermes.run(&["-q", "task", "tools", "list"]).is_refused(2, &["-q TASK", "no command"]);

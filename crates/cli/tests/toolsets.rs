@@ -42,7 +42,7 @@ fn switching_off_and_on_edits_the_list_of_one_platform_and_nothing_else() {
     assert_eq!(on(&hermes, "telegram"), all, "another surface is not concerned");
 
     let ran = hermes.run(&["tools", "enable", "terminal", "--json"]);
-    assert_eq!((&ran.json()["turned_on"], &ran.json()["turned_off"]), (&json!(["terminal"]), &json!([])));
+    assert_eq!((&ran.json()["turned_on"], &ran.json()["turned_off"]), (&json!(["process", "terminal"]), &json!([])));
     hermes.run(&["tools", "enable", "patch"]);
     assert_eq!(on(&hermes, "cli"), all);
     // The file as it was before the last change is kept.

@@ -75,7 +75,14 @@ impl Concern {
     /// A concern with one doubt, which is its reason.
     pub fn new(reason: impl Into<String>, note: Option<String>, scope: Option<ApprovalScope>) -> Self {
         let reason = reason.into();
-        let doubt = Doubt { id: "1".into(), what: format!("it {reason}"), by_person: false, rehearsable: false, deletes: None, scope };
+        let doubt = Doubt {
+            id: "1".into(),
+            what: format!("it {reason}"),
+            by_person: false,
+            rehearsable: false,
+            deletes: None,
+            scope,
+        };
         Self { reason, note, doubts: vec![doubt] }
     }
 

@@ -69,19 +69,30 @@ pub(crate) fn coloured_tail(bytes: &[u8], lines: usize, reading: Reading) -> Vec
     }
     let mut last: Vec<&[u8]> = content.rsplit(|byte| *byte == b'\n').take(lines).collect();
     last.reverse();
-    last.into_iter()
-        .map(|line| {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            // What was written over is gone, its colours with it.
-            let line = line.rsplit(|byte| *byte == b'\r').find(|piece| !piece.is_empty()).unwrap_or_default();
-            let line = decoded(line, reading.legacy);
-            let mut shown = Coloured::default();
-            let mut parser = Parser::new();
-            parser.advance(&mut shown, line.as_bytes());
-            parser.advance(&mut shown, CANCEL);
-            if shown.coloured { shown.text + "\x1b[0m" } else { shown.text }
+    last.into_iter().map(|line| coloured_line(line, reading)).collect()
+}
+
+/// All lines that `bytes` show, with their colours and no other sequence.
+pub(crate) fn coloured(bytes: &[u8], reading: Reading) -> String {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    lines
+        .map(|line| match line.strip_suffix(b"\n") {
+            Some(content) => coloured_line(content, reading) + "\n",
+            None => coloured_line(line, reading),
         })
         .collect()
+}
+
+fn coloured_line(line: &[u8], reading: Reading) -> String {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    // What was written over is gone, its colours with it.
+    let line = line.rsplit(|byte| *byte == b'\r').find(|piece| !piece.is_empty()).unwrap_or_default();
+    let line = decoded(line, reading.legacy);
+    let mut shown = Coloured::default();
+    let mut parser = Parser::new();
+    parser.advance(&mut shown, line.as_bytes());
+    parser.advance(&mut shown, CANCEL);
+    if shown.coloured { shown.text + "\x1b[0m" } else { shown.text }
 }
 
 fn decoded<'a>(line: &'a [u8], legacy: Option<&'static Encoding>) -> Cow<'a, str> {

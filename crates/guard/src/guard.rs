@@ -96,7 +96,9 @@ impl Guard {
         let (mut reading, readable) = read_after(request.carried, command, &world);
         if request.touches.rehearsed {
             // It can change nothing that is left and reach nobody; what it shows, it shows.
-            reading.findings.retain(|finding| finding.verdict == Verdict::Hardline || finding.effect == Effect::SecretRead);
+            reading
+                .findings
+                .retain(|finding| finding.verdict == Verdict::Hardline || finding.effect == Effect::SecretRead);
         }
         let mut verdict = self.held_against(request.spec.name.as_str(), command, reading, &world);
         if !readable {

@@ -458,7 +458,7 @@ async fn approval_21_a_decision_is_about_the_request_it_names_and_no_other() {
         .into_iter()
         .map(|question| match question {
             Question::Approval { id, .. } => id,
-            Question::Clarify { .. } => panic!("{question:?}"),
+            Question::Rehearsed { .. } | Question::Clarify { .. } => panic!("{question:?}"),
         })
         .collect();
     let requests: Vec<String> = book.requests().iter().map(|request| request.id.clone()).collect();

@@ -25,6 +25,7 @@ const SCRATCH: &str = "/tmp/hermes-fake";
 #[derive(Debug)]
 pub struct FakeEnvironment {
     results: HashMap<String, Finished>,
+    rehearses: bool,
     links: Mutex<HashMap<PathBuf, PathBuf>>,
     state: Mutex<Machine>,
 }
@@ -57,7 +58,7 @@ impl FakeEnvironment {
             closed: 0,
             variables: 0,
         };
-        Self { results: HashMap::new(), links: Mutex::default(), state: Mutex::new(machine) }
+        Self { results: HashMap::new(), rehearses: false, links: Mutex::default(), state: Mutex::new(machine) }
     }
 
     /// Starts the session in another directory.
@@ -95,6 +96,13 @@ impl FakeEnvironment {
     #[must_use]
     pub fn on(mut self, script: impl Into<String>, result: Finished) -> Self {
         self.results.insert(script.into(), result);
+        self
+    }
+
+    /// Says that commands can be rehearsed; a tool of the test does it.
+    #[must_use]
+    pub fn rehearsing(mut self) -> Self {
+        self.rehearses = true;
         self
     }
 
@@ -194,6 +202,10 @@ impl Environment for FakeEnvironment {
 
     fn shares_our_files(&self) -> bool {
         false
+    }
+
+    fn can_rehearse(&self) -> bool {
+        self.rehearses
     }
 
     async fn run(&self, command: Command, cancel: &CancellationToken) -> Result<Finished, EnvironmentError> {

@@ -21,6 +21,7 @@ pub mod hooks;
 pub mod measure;
 pub mod model_server;
 pub mod person;
+pub mod rehearsal;
 pub mod reports;
 pub mod surroundings;
 pub mod tools;
@@ -29,6 +30,7 @@ pub use environment::{FakeEnvironment, exited};
 pub use home::TempHome;
 pub use model_server::{Call, ModelServer, Reply, Request, unused_base_url};
 pub use person::ScriptedPerson;
+pub use rehearsal::{FakeRehearsal, Fate};
 pub use surroundings::FakeSurroundings;
 pub use tools::{FakeCall, FakeTool};
 

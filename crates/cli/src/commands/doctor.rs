@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, Command, ToolName, plural};
+use hermes_exec::sandbox::{Mechanism, preflight};
 use hermes_guard::policy::Policy;
 use hermes_runtime::names::did_you_mean;
 use hermes_runtime::{Verdict, toolset};
@@ -39,6 +40,7 @@ pub(crate) async fn run(world: &World, args: JsonArg) -> Result<Exit, Failure> {
     let broken = findings.iter().any(|finding| finding.what == "config" && finding.mark == Mark::Error);
     findings.push(model(world, &config, broken).await);
     findings.push(shell(world, &config).await);
+    findings.push(sandbox());
     findings.push(tools(world, &config)?);
     let count = |mark| findings.iter().filter(|finding| finding.mark == mark).count();
     let (errors, warnings) = (count(Mark::Error), count(Mark::Warning));
@@ -209,7 +211,7 @@ async fn model(world: &World, config: &Config, config_is_broken: bool) -> Findin
 
 async fn shell(world: &World, config: &Config) -> Finding {
     let finding = |mark, says| Finding { mark, what: "shell", says };
-    let task = match session::task(world, config, None) {
+    let task = match session::task(world, config, None).await {
         Ok(task) => task,
         Err(failure) => return finding(Mark::Error, failure.message),
     };
@@ -223,6 +225,26 @@ async fn shell(world: &World, config: &Config) -> Finding {
         Ok(finished) => finding(Mark::Error, format!("bash does not work: {}", finished.output.trim())),
         Err(error) => finding(Mark::Error, format!("{error} (apt install bash)")),
     }
+}
+
+/// Whether commands can be confined, shown by confining some.
+fn sandbox() -> Finding {
+    let preflight = preflight();
+    let best = preflight.best();
+    let (mark, says) = match best {
+        Mechanism::None => {
+            let first = preflight.probes.iter().find_map(|probe| probe.outcome.as_ref().err());
+            let why = first.map_or(String::new(), |why| format!(": {}", visible(why)));
+            (Mark::Warning, format!("nothing can confine commands here{why} (hermes sandbox check)"))
+        }
+        Mechanism::Namespaces | Mechanism::Bubblewrap => {
+            (Mark::Fine, format!("{}: files, processes, network and system calls confined", best.name()))
+        }
+        Mechanism::Landlock | Mechanism::Seatbelt => {
+            (Mark::Fine, format!("{}: files, network and system calls confined, not what processes see", best.name()))
+        }
+    };
+    Finding { mark, what: "sandbox", says }
 }
 
 /// What is switched on and cannot be used. What is switched off needs nothing and is no trouble.

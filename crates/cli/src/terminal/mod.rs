@@ -6,6 +6,7 @@
 mod answer;
 pub(crate) mod events;
 pub(crate) mod markdown;
+pub(crate) mod mirror;
 pub(crate) mod out;
 pub(crate) mod person;
 pub(crate) mod screen;

@@ -144,7 +144,9 @@ impl Asker for ScriptedPerson {
 
 fn what_to_type(question: &Question) -> String {
     let keys = match question {
-        Question::Clarify { .. } => return "  Please type one of the numbers, or an answer in your own words.\n".into(),
+        Question::Clarify { .. } => {
+            return "  Please type one of the numbers, or an answer in your own words.\n".into();
+        }
         Question::Rehearsed { .. } => vec!["c", "v", "t"],
         Question::Approval { scope, lasting, rehearsable, .. } => {
             let kinds = [(true, "o"), (!scope.is_empty(), "s"), (*lasting, "a"), (*rehearsable, "r"), (true, "d")];
@@ -201,12 +203,9 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
         Question::Rehearsed { cwd, command, ended, lines, expires, .. } => {
             let mark = screen.styled("36", "▶");
             let first = one_line(command.trim().lines().next().unwrap_or_default(), columns.saturating_sub(20));
-            let facts = format!(
-                "{ended} · no network · in {} · {} to answer",
-                place(cwd, home),
-                duration(*expires)
-            );
-            let mut text = format!("\n  {mark} rehearsed   {}\n{}\n\n", visible(&first), wrapped(&visible(&facts), columns, 5));
+            let facts = format!("{ended} · no network · in {} · {} to answer", place(cwd, home), duration(*expires));
+            let mut text =
+                format!("\n  {mark} rehearsed   {}\n{}\n\n", visible(&first), wrapped(&visible(&facts), columns, 5));
             for line in lines {
                 text += &format!("     {}\n", visible(line));
             }

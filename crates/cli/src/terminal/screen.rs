@@ -43,6 +43,13 @@ impl Abilities {
         let live = terminal && world.variable("TERM") != Some("dumb");
         Self { terminal, colour: live && world.variable("NO_COLOR").is_none(), live }
     }
+
+    /// The width now: a terminal can be resized at any time.
+    pub(crate) fn columns(self) -> usize {
+        let columns = if self.terminal { usize::from(termimad::terminal_size().0) } else { 0 };
+        // A terminal that does not know its size says 0 or 1.
+        if columns < 2 { 80 } else { columns.clamp(20, 120) }
+    }
 }
 
 /// Shows what an agent does. Cheap to share behind an [`Arc`].
@@ -95,11 +102,9 @@ impl Screen {
         });
     }
 
-    /// The width now: a terminal can be resized at any time.
+    /// The width now.
     pub(crate) fn columns(&self) -> usize {
-        let columns = if self.abilities.terminal { usize::from(termimad::terminal_size().0) } else { 0 };
-        // A terminal that does not know its size says 0 or 1.
-        if columns < 2 { 80 } else { columns.clamp(20, 120) }
+        self.abilities.columns()
     }
 
     /// Forgets a turn that failed.

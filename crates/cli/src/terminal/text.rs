@@ -14,6 +14,11 @@ pub(crate) fn harmless(text: &str) -> String {
     escaped(text, |c| c.is_control() || reorders(c))
 }
 
+/// The same for text of which only colours are left beside what people read: those stay.
+pub(crate) fn harmless_in_colour(text: &str) -> String {
+    escaped(text, reorders)
+}
+
 fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -115,13 +115,20 @@ const CHECKS: &[Entry] = &[
 
 /// Runs every check, one after the other, and closes the environment: it is of no use afterwards.
 pub async fn run(environment: &dyn Environment) -> Vec<Check> {
+    run_and_tell(environment, |_| {}).await
+}
+
+/// The same for somebody who waits: `tell` hears of each check when it is done.
+pub async fn run_and_tell(environment: &dyn Environment, mut tell: impl FnMut(&Check)) -> Vec<Check> {
     let can = environment.capabilities();
     let subject = match Subject::new(environment).await {
         Ok(subject) => subject,
         Err(Wrong(why)) => {
             environment.close().await;
             let name = "a folder for the checks can be made";
-            return vec![Check { name, outcome: Outcome::Failed(why) }];
+            let check = Check { name, outcome: Outcome::Failed(why) };
+            tell(&check);
+            return vec![check];
         }
     };
     let mut checks = Vec::with_capacity(CHECKS.len());
@@ -134,7 +141,9 @@ pub async fn run(environment: &dyn Environment) -> Vec<Check> {
                 Err(_) => Outcome::Failed(format!("no answer within {} seconds", LONGEST_CHECK.as_secs())),
             },
         };
-        checks.push(Check { name: entry.name, outcome });
+        let check = Check { name: entry.name, outcome };
+        tell(&check);
+        checks.push(check);
     }
     checks
 }

@@ -58,6 +58,38 @@ pub struct SandboxWish {
     pub reach: Reach,
 }
 
+impl SandboxWish {
+    /// What grants this by `mechanism` to a command that works in `folders`. A path is taken as it leads now; what is not
+    /// there cannot be kept apart and is left out. `variables` say where tool chains are.
+    pub fn confinement(
+        &self,
+        mechanism: Mechanism,
+        folders: &[&Path],
+        home: &Path,
+        variables: &BTreeMap<OsString, OsString>,
+    ) -> Confinement {
+        let mut confinement = Confinement::new(mechanism);
+        confinement.network = match &self.reach {
+            Reach::Open => Network::Open,
+            Reach::Off => Network::Off,
+            Reach::Through(_) => Network::Proxied,
+        };
+        let real = |path: &PathBuf| std::fs::canonicalize(path).ok();
+        let mut writable: Vec<PathBuf> = folders.iter().map(|folder| folder.to_path_buf()).collect();
+        writable.extend(self.writable.iter().filter_map(real));
+        writable.sort();
+        writable.dedup();
+        confinement.writable = writable.into_iter().map(WritableRoot::direct).collect();
+        confinement.hidden = self.hidden.iter().filter_map(real).collect();
+        if self.strictness == Strictness::Strict {
+            confinement.view = View::System { home: real(&home.to_owned()).unwrap_or_else(|| home.to_owned()) };
+            confinement.readable = tool_chains(variables, home);
+            confinement.limits = Limits::STRICT;
+        }
+        confinement
+    }
+}
+
 /// The sandbox of an environment: what was wanted, by what works here.
 #[derive(Clone, Debug)]
 pub(crate) struct Sandbox {
@@ -81,32 +113,14 @@ impl Sandbox {
         if mechanism == Mechanism::None {
             return Err(format!("no sandbox works on this machine (hermes sandbox check):\n{preflight}"));
         }
-        let mut confinement = Confinement::new(mechanism);
-        confinement.network = match &wish.reach {
-            Reach::Open => Network::Open,
-            Reach::Off => Network::Off,
-            Reach::Through(_) if mechanism == Mechanism::Namespaces => Network::Proxied,
-            Reach::Through(_) => {
-                return Err(
-                    "chosen hosts can be let through only with namespaces of our own, which do not work on this \
-                            machine (hermes sandbox check)"
-                        .into(),
-                );
-            }
-        };
-        // A path is taken as it leads now; what is not there cannot be kept apart and is left out.
-        let real = |path: &PathBuf| std::fs::canonicalize(path).ok();
-        let mut writable = vec![workspace.to_owned(), scratch.to_owned()];
-        writable.extend(wish.writable.iter().filter_map(real));
-        writable.sort();
-        writable.dedup();
-        confinement.writable = writable.into_iter().map(WritableRoot::direct).collect();
-        confinement.hidden = wish.hidden.iter().filter_map(real).collect();
-        if wish.strictness == Strictness::Strict {
-            confinement.view = View::System { home: real(&home.to_owned()).unwrap_or_else(|| home.to_owned()) };
-            confinement.readable = tool_chains(variables, home);
-            confinement.limits = Limits::STRICT;
+        if matches!(wish.reach, Reach::Through(_)) && mechanism != Mechanism::Namespaces {
+            return Err(
+                "chosen hosts can be let through only with namespaces of our own, which do not work on this machine \
+                 (hermes sandbox check)"
+                    .into(),
+            );
         }
+        let confinement = wish.confinement(mechanism, &[workspace, scratch], home, variables);
         let level = Level::of(&confinement, preflight);
         Ok(Self { confinement, level, reach: wish.reach })
     }

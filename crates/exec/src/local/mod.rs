@@ -4,6 +4,7 @@
 //! one shell to the next is in [`shell`]; who ends what a command leaves behind is in [`crate::supervisor`].
 
 mod behaviour;
+mod committed;
 mod confined;
 pub(crate) mod place;
 mod process;
@@ -32,12 +33,13 @@ use crate::{environment_variables, files};
 use async_trait::async_trait;
 use futures::future::join_all;
 use hermes_core::{
-    CancellationToken, Capabilities, Command, Environment, EnvironmentError, FileError, FileStat, Finished, Process,
-    Rehearsed, Start,
+    CancellationToken, Capabilities, Command, Environment, EnvironmentError, FileError, FileStat, Finished,
+    FinishedHow, Process, Rehearsed, Start,
 };
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use tokio_util::sync::DropGuard;
 
+pub use committed::{CommittedRehearsal, recover_commits};
 pub use confined::{Reach, SandboxWish, Strictness};
 pub use rehearse::RehearsalSetup;
 
@@ -85,6 +87,16 @@ pub struct LocalEnvironment {
 }
 
 impl LocalEnvironment {
+    /// What it can do, sandbox apart.
+    pub const CAPABILITIES: Capabilities = Capabilities {
+        background: true,
+        terminal: true,
+        input: true,
+        file_transfer: false,
+        snapshot: false,
+        network_policy: false,
+    };
+
     /// An environment whose session starts in `cwd`, with the home `home` and the allow-listed part of `variables`
     /// (plus the names in `granted`).
     ///
@@ -143,6 +155,31 @@ impl LocalEnvironment {
         let (workspace, variables) = (&self.first.cwd, &self.first.variables);
         self.sandbox = Some(Sandbox::new(wish, workspace, &scratch, &self.home, variables, preflight)?);
         Ok(self)
+    }
+
+    /// Reads the user's own shell files, so that what they define is there from the first command on. Each gets no input
+    /// and `limit`; answers a sentence for each that did not work. The session goes on without it.
+    pub async fn read_init_files(&self, files: &[PathBuf], limit: Duration) -> Vec<String> {
+        let mut said = Vec::new();
+        for file in files {
+            let script = format!(". {}", shell::quoted_path(file));
+            let command = Command { unconfined: true, ..Command::new(script, limit, 4_000) };
+            let why = match self.run(command, &CancellationToken::new()).await {
+                Ok(finished) => match finished.how {
+                    FinishedHow::Exited(0) => continue,
+                    FinishedHow::TimedOut => format!("it did not end within {} s", limit.as_secs()),
+                    how => {
+                        let last = finished.output.trim_end().lines().last().unwrap_or_default().to_owned();
+                        format!("exit {}: {last}", how.exit_code())
+                    }
+                },
+                Err(error) => error.to_string(),
+            };
+            said.push(format!("{} was not read into the shell: {why}", file.display()));
+        }
+        // They may have gone elsewhere; the session begins where it begins.
+        self.change_session(|session| session.cwd.clone_from(&self.first.cwd));
+        said
     }
 
     /// Lets commands be rehearsed, where the machine can.
@@ -284,8 +321,7 @@ impl Environment for LocalEnvironment {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let network_policy = self.sandbox.is_some();
-        Capabilities { background: true, terminal: true, input: true, network_policy, ..Capabilities::default() }
+        Capabilities { network_policy: self.sandbox.is_some(), ..Self::CAPABILITIES }
     }
 
     fn cwd(&self) -> PathBuf {

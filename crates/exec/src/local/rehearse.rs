@@ -5,11 +5,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use hermes_core::{CancellationToken, Command, EnvironmentError, Rehearsal, Rehearsed};
 use serde_json::{Value, json};
 
+use super::committed::CommittedRehearsal;
 use super::{LocalEnvironment, Sandbox, end};
 use crate::rehearsal::{Changes, Diff, Method, Mount, Stage};
 use crate::sandbox::{Backing, Confinement, Limits, Mechanism, Network, View, WritableRoot, preflight};
@@ -131,16 +133,21 @@ impl LocalEnvironment {
         let stage = stage.await.map_err(EnvironmentError::NotPrepared)?;
         let scratch = std::fs::canonicalize(self.scratch.path()).map_err(EnvironmentError::NoScratch)?;
         let confinement = rehearsals.confinement(mechanism, stage.mount(), &scratch, self.sandbox.as_ref());
+        let script = command.script.clone();
         let (finished, supervised) = self.run_confined(command, cancel, confinement).await?;
         // What it left running could still write; and nothing may hold the stand-in when it is looked at.
-        end(&self.server, &supervised, std::time::Duration::ZERO).await;
+        end(&self.server, &supervised, Duration::ZERO).await;
         let looked = blocking(move || {
             let changes = stage.changes().map_err(|error| error.to_string())?;
             Ok((stage, changes))
         });
         let (stage, changes) = looked.await.map_err(EnvironmentError::NotPrepared)?;
-        let rehearsal =
-            LocalRehearsal { stage: Arc::new(Mutex::new(Some(stage))), changes, undo: rehearsals.setup.undo.clone() };
+        let rehearsal = LocalRehearsal {
+            stage: Arc::new(Mutex::new(Some(stage))),
+            changes,
+            undo: rehearsals.setup.undo.clone(),
+            command: script,
+        };
         Ok(Rehearsed { finished, rehearsal: Arc::new(rehearsal) })
     }
 }
@@ -158,6 +165,7 @@ struct LocalRehearsal {
     stage: Arc<Mutex<Option<Stage>>>,
     changes: Changes,
     undo: PathBuf,
+    command: String,
 }
 
 #[async_trait]
@@ -198,13 +206,18 @@ impl Rehearsal for LocalRehearsal {
 
     async fn commit(&self) -> Result<String, String> {
         let (stage, undo) = (Arc::clone(&self.stage), self.undo.clone());
+        let (command, lines) = (self.command.clone(), self.lines());
         blocking(move || {
             let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(open) = stage.take() else { return Err("it was committed or thrown away before".into()) };
             std::fs::create_dir_all(&undo).map_err(|error| error.to_string())?;
             let committed = open.commit(&undo).map_err(|error| error.to_string())?;
-            let name = committed.undo.path().file_name().unwrap_or_default();
-            Ok(name.to_string_lossy().into_owned())
+            let name = committed.undo.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let workspace = open.workspace().to_owned();
+            let note = CommittedRehearsal { name: name.clone(), workspace, command, at: SystemTime::now(), lines };
+            // Without its note it can still be taken back from its folder; the commit itself is done.
+            let _ = note.remember(&undo);
+            Ok(name)
         })
         .await
     }

@@ -153,6 +153,11 @@ fn is_shell_name(name: &OsStr) -> bool {
     bytes.first().is_some_and(|first| !first.is_ascii_digit()) && bytes.iter().all(is_part)
 }
 
+/// A path as one word of bash.
+pub(crate) fn quoted_path(path: &Path) -> String {
+    String::from_utf8_lossy(&quoted(path.as_os_str().as_bytes())).into_owned()
+}
+
 fn quoted(text: &[u8]) -> Bytes {
     let mut quoted = vec![b'\''];
     for byte in text {

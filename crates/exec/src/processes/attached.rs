@@ -41,6 +41,23 @@ impl Attached {
         Ok(())
     }
 
+    /// Whether it takes input; an error says why not.
+    pub async fn takes_input(&self) -> Result<(), InputError> {
+        self.0.ask(&Request::Input(Vec::new())).await.map(drop)
+    }
+
+    /// Ends its input: end of file, in a terminal the character for it.
+    pub async fn close_input(&self) -> Result<(), InputError> {
+        self.0.ask(&Request::CloseInput).await.map(drop)
+    }
+
+    /// How large its terminal was when we connected; `None` if it has none.
+    pub async fn size(&self) -> io::Result<Option<TerminalSize>> {
+        // The size comes before the number.
+        self.0.until(|known| known.pid.is_some()).await?;
+        Ok(self.0.look().size)
+    }
+
     /// Gives its terminal another size.
     pub fn resize(&self, size: TerminalSize) {
         // One that has just ended has no terminal to be changed.

@@ -4,6 +4,7 @@
 //! somebody looks at the table.
 
 mod attached;
+mod output;
 mod reap;
 mod record;
 
@@ -22,6 +23,7 @@ use hermes_core::{
 };
 
 pub use attached::Attached;
+pub use output::{Lines, Output};
 pub use reap::{Reaped, reap};
 pub use record::Record;
 
@@ -32,7 +34,7 @@ const MOST_KEPT: usize = 64;
 /// How many may run at once.
 const MOST_RUNNING: usize = 32;
 /// How long an ended process is kept in mind, from its end.
-const KEPT_AFTER_END: Duration = Duration::from_secs(1_800);
+pub const KEPT_AFTER_END: Duration = Duration::from_secs(1_800);
 /// So many lines are told within [`LINES_SPAN`]; a conversation is not to be flooded.
 const MOST_LINES: usize = 15;
 const LINES_SPAN: Duration = Duration::from_secs(10);

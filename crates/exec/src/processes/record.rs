@@ -95,6 +95,11 @@ impl Record {
         })
     }
 
+    /// The same process as it is now; `None` if its record is gone.
+    pub fn again(&self) -> Option<Self> {
+        Self::read(&record_of(&self.log))
+    }
+
     /// Takes its files away.
     pub fn remove(&self) -> io::Result<()> {
         let files = [socket_of(&self.log), self.log.clone(), record_of(&self.log)];

@@ -18,6 +18,7 @@
 
 mod bubblewrap;
 mod landlock;
+mod launch;
 mod level;
 mod mount_calls;
 mod mounts;
@@ -39,6 +40,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use launch::launch;
 pub use level::Level;
 pub use preflight::{Preflight, Probe, preflight};
 pub use secrets::secrets;

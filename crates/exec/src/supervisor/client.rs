@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{InputError, Watched};
+use hermes_core::{InputError, TerminalSize, Watched};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::MsgFlags;
 
@@ -41,6 +41,8 @@ const MOST_OUTPUT: usize = 4 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub pid: Option<i32>,
+    /// Told to those only who connect later.
+    pub size: Option<TerminalSize>,
     /// The program has taken over.
     pub runs: bool,
     pub failed: Option<String>,
@@ -186,6 +188,7 @@ impl Known {
             Event::Gone { left } => self.gone = Some(left),
             Event::Watched(watched) => self.watched.push(watched),
             Event::Taken { .. } | Event::InputClosed | Event::Refused(_) => self.answers = vec![event],
+            Event::Size(size) => self.size = Some(size),
             Event::Output(bytes) => {
                 self.output.extend(&bytes);
                 let surplus = self.output.len().saturating_sub(MOST_OUTPUT);

@@ -125,6 +125,8 @@ pub(crate) enum Event {
     Watched(Watched),
     /// To a follower.
     Output(Vec<u8>),
+    /// To somebody who has just connected: how large the terminal is.
+    Size(TerminalSize),
 }
 
 /// Why a request about input failed.

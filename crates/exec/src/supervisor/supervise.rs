@@ -402,6 +402,11 @@ impl Supervisor {
         let Some(listener) = &self.listener else { return };
         if let Ok(socket) = accept_one(listener) {
             let mut client = Connection::new(socket, false);
+            // Whoever comes late learns what the others were told.
+            let terminal = self.input.as_ref().or(self.output.as_ref()).filter(|_| self.terminal);
+            if let Some(size) = terminal.and_then(size_of) {
+                client.tell(Event::Size(size));
+            }
             client.tell(Event::Started { pid: self.child.as_raw() });
             if let Some(end) = self.end {
                 client.tell(Event::Ended(end));
@@ -558,6 +563,14 @@ fn resize(terminal: &OwnedFd, size: TerminalSize) {
     unsafe {
         nix::libc::ioctl(terminal.as_raw_fd(), nix::libc::TIOCSWINSZ, &raw const size);
     }
+}
+
+#[expect(unsafe_code, reason = "ioctl(TIOCGWINSZ)")]
+fn size_of(terminal: &OwnedFd) -> Option<TerminalSize> {
+    let mut size = nix::pty::Winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the pointer is to a structure of the kind that the request fills.
+    let answer = unsafe { nix::libc::ioctl(terminal.as_raw_fd(), nix::libc::TIOCGWINSZ, &raw mut size) };
+    (answer == 0).then_some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
 }
 
 #[expect(unsafe_code, reason = "a descriptor that the kernel has just made for us is taken over")]

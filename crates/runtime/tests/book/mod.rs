@@ -47,7 +47,14 @@ impl Judge for Parts {
             };
             let id = (doubts.len() + 1).to_string();
             let by_person = part.starts_with("ask ");
-            doubts.push(Doubt { id, what: format!("{part} does harm"), by_person, deletes: None, scope });
+            doubts.push(Doubt {
+                id,
+                what: format!("{part} does harm"),
+                by_person,
+                rehearsable: false,
+                deletes: None,
+                scope,
+            });
         }
         if doubts.is_empty() {
             return Verdict::Allow;

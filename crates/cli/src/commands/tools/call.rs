@@ -37,7 +37,7 @@ pub(super) async fn call(
     single: Single,
 ) -> Result<Exit, Failure> {
     let Single { name, arguments, args, as_json } = single;
-    let mut task = session::task(world, config, args.cwd.as_deref())?;
+    let mut task = session::task(world, config, args.cwd.as_deref()).await?;
     task.approval = session::task_approvals(world, config, &judged.secrets);
     task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
     let mode = session::approve(config, args.approve);
@@ -106,7 +106,7 @@ pub(super) async fn exec(
             }
         };
         if !tasks.contains_key(&request.task) {
-            let mut task = session::task(world, config, args.cwd.as_deref())?;
+            let mut task = session::task(world, config, args.cwd.as_deref()).await?;
             task.approval = session::task_approvals(world, config, &judged.secrets);
             task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
             tasks.insert(request.task.clone(), task);

@@ -41,18 +41,15 @@ impl From<Option<String>> for Decision {
 }
 
 /// Whether the call may run.
-pub(super) async fn decide(
-    call: &mut Call<'_>,
-    stated: &Touches,
-    facts: Vec<String>,
-    concern: Concern,
-) -> Decision {
+pub(super) async fn decide(call: &mut Call<'_>, stated: &Touches, facts: Vec<String>, concern: Concern) -> Decision {
     let task = call.scope.task;
     let Concern { reason, note, doubts } = concern;
     match call.scope.approve {
         ApprovalMode::All => return Decision::Run,
         ApprovalMode::None => {
-            return Decision::Refuse(format!("it {reason}, and nothing that needs approval runs here (--approve none)"));
+            return Decision::Refuse(format!(
+                "it {reason}, and nothing that needs approval runs here (--approve none)"
+            ));
         }
         ApprovalMode::Ask | ApprovalMode::Smart | ApprovalMode::Rehearse => {}
     }
@@ -89,7 +86,9 @@ pub(super) async fn decide(
     }
     let Some(asker) = task.asker.clone() else {
         let _ = open.end(task, &doubts, RequestEnd::Denied, NOBODY, &reason);
-        return Decision::Refuse(format!("it {reason}, which needs approval, and nobody is here to ask (--approve all allows it)"));
+        return Decision::Refuse(format!(
+            "it {reason}, which needs approval, and nobody is here to ask (--approve all allows it)"
+        ));
     };
     if doubts.len() > 1 || doubts.iter().any(|doubt| doubt.what != format!("it {reason}")) {
         explain.extend(request.doubts.iter().cloned());
@@ -169,7 +168,14 @@ impl<'a> Open<'a> {
     }
 
     /// Stores what was decided. `None` if that is a yes and everything about it is written down, else why it is none.
-    pub(super) fn end(mut self, task: &Task, doubts: &[Doubt], end: RequestEnd, by: &str, reason: &str) -> Option<String> {
+    pub(super) fn end(
+        mut self,
+        task: &Task,
+        doubts: &[Doubt],
+        end: RequestEnd,
+        by: &str,
+        reason: &str,
+    ) -> Option<String> {
         let mut trouble = None;
         let mut end = end;
         if end == RequestEnd::ApprovedAlways

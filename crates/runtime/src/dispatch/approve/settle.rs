@@ -7,8 +7,8 @@ use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
 use hermes_core::{
-    Answer, Approval, ApprovalRequest, Concern, Content, Doubt, JudgeRequest, Pending, Question, Rehearsal,
-    RequestEnd, Verdict,
+    Answer, Approval, ApprovalRequest, Concern, Content, Doubt, JudgeRequest, Pending, Question, Rehearsal, RequestEnd,
+    Verdict,
 };
 use serde_json::{Value, json};
 

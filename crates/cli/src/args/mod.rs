@@ -1,10 +1,14 @@
 //! The command line: `hermes NOUN VERB`, and two short cuts for the thing most people want.
 #![allow(clippy::doc_markdown, reason = "these comments are the help that people read in a terminal")]
 
+mod machine;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hermes_runtime::ApprovalMode;
+
+pub(crate) use machine::{EnvVerb, ProcessesVerb, SandboxRunArgs, SandboxVerb};
 
 /// An agent with real tools, and the tools by themselves.
 #[derive(Debug, Parser)]
@@ -66,6 +70,26 @@ pub(crate) enum Command {
     Approvals {
         #[command(subcommand)]
         verb: ApprovalsVerb,
+    },
+    /// What was rehearsed and committed, and the way back from it.
+    Rehearsals {
+        #[command(subcommand)]
+        verb: RehearsalsVerb,
+    },
+    /// What runs in the background, in every conversation.
+    Processes {
+        #[command(subcommand)]
+        verb: ProcessesVerb,
+    },
+    /// The places where commands can run.
+    Env {
+        #[command(subcommand)]
+        verb: EnvVerb,
+    },
+    /// The wall around commands.
+    Sandbox {
+        #[command(subcommand)]
+        verb: SandboxVerb,
     },
     /// The configuration.
     Config {
@@ -291,6 +315,31 @@ pub(crate) enum Provider {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum RehearsalsVerb {
+    /// List what can be taken back, the latest last.
+    #[command(after_help = "Example:\n  hermes rehearsals list")]
+    List {
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Put the files back as they were before; refused if they were changed since.
+    #[command(after_help = "Examples:\n  hermes rehearsals undo\n  hermes rehearsals undo 3f2a")]
+    Undo {
+        /// Its name or the beginning of it; the latest if left out.
+        name: Option<String>,
+    },
+    /// Give up the way back.
+    #[command(after_help = "Examples:\n  hermes rehearsals discard\n  hermes rehearsals discard --all")]
+    Discard {
+        /// Its name or the beginning of it; the latest if left out.
+        name: Option<String>,
+        /// All of them.
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
+    },
+}
+
+#[derive(Subcommand, Debug)]
 pub(crate) enum ToolsetsVerb {
     /// List all toolsets.
     #[command(after_help = "Example:\n  hermes toolsets list")]

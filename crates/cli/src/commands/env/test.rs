@@ -1,0 +1,74 @@
+//! `hermes env test [NAME]`: the conformance suite against a backend as it is configured here.
+
+use hermes_core::plural;
+use hermes_exec::conformance::{Check, Outcome, run_and_tell};
+use hermes_runtime::names::did_you_mean;
+use serde_json::json;
+
+use super::{LOCAL, NOT_YET};
+use crate::config::Config;
+use crate::session;
+use crate::terminal::out;
+use crate::terminal::signals::Signals;
+use crate::terminal::text::{visible, wrapped};
+use crate::words::{Exit, Failure};
+use crate::world::World;
+
+pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
+    let config = Config::load_and_warn(world)?;
+    let chosen = config.text("terminal.backend").unwrap_or_default();
+    let name = name.unwrap_or(&chosen);
+    if NOT_YET.iter().any(|(known, _)| *known == name) {
+        return Err(Failure::new(format!("the backend {name} is not in this build yet (hermes env list)")));
+    }
+    if name != LOCAL {
+        let known = NOT_YET.iter().map(|(name, _)| *name).chain([LOCAL]);
+        let hint = did_you_mean(name, known);
+        return Err(Failure::usage(format!("there is no backend \"{}\"{hint} (hermes env list)", visible(name))));
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("hermes-env-test-")
+        .tempdir()
+        .map_err(|error| Failure::new(format!("cannot make a temporary folder: {error}")))?;
+    let environment = session::task(world, &config, Some(folder.path())).await?.environment;
+    if !as_json {
+        out::line(&format!("Checking {name} in {}.", folder.path().display()))?;
+    }
+    let signals = Signals::listen();
+    let cancel = signals.begin();
+    let mut unread = Ok(());
+    let tell = |check: &Check| {
+        if !as_json && unread.is_ok() {
+            unread = out::line(&line(check));
+        }
+    };
+    let checks = tokio::select! {
+        checks = run_and_tell(&*environment, tell) => checks,
+        () = cancel.cancelled() => {
+            environment.close().await;
+            return Err(Failure { message: "stopped; what the checks started was ended".into(), exit: Exit::Interrupted });
+        }
+    };
+    unread?;
+    let count = |is: fn(&Outcome) -> bool| checks.iter().filter(|check| is(&check.outcome)).count();
+    let failed = count(|outcome| matches!(outcome, Outcome::Failed(_)));
+    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+    if as_json {
+        out::pretty(&json!({ "backend": name, "checks": checks }))?;
+    } else {
+        let passed = plural(checks.len() - failed - skipped, "check");
+        let skipped = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
+        let failed = if failed > 0 { format!(", {failed} failed. Exit 1") } else { String::new() };
+        out::line(&format!("{passed} passed{skipped}{failed}."))?;
+    }
+    Ok(if failed > 0 { Exit::Failed } else { Exit::Done })
+}
+
+fn line(check: &Check) -> String {
+    let (mark, why) = match &check.outcome {
+        Outcome::Passed => ("✓", String::new()),
+        Outcome::Failed(why) => ("✗", format!(": {why}")),
+        Outcome::Skipped(capability) => ("·", format!(": skipped, it does not promise {capability}")),
+    };
+    format!("  {mark} {}", wrapped(&visible(&format!("{}{why}", check.name)), 80, 4).trim_start())
+}

@@ -1,0 +1,105 @@
+//! Commands through the binary: where they run, what becomes of those that take long, rehearsals and the sandbox.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+
+use common::hermes;
+use common::pty::{chat, expect};
+use hermes_testkit::reports;
+use serde_json::{Value, json};
+
+#[test]
+fn the_rows_that_belong_here_are_here() {
+    let rows = reports::placed_in("crates/cli/tests/commands_here.rs");
+    assert!(!rows.is_empty());
+    assert_eq!(reports::tested_here(&rows), rows);
+}
+
+#[test]
+fn terminal_15_the_configured_folder_is_that_of_every_tool() {
+    let hermes = hermes();
+    hermes.configure("terminal: {cwd: ws}\n");
+    hermes.home.write("ws/rel.txt", "found\n");
+    let pwd = hermes.run(&["tools", "call", "terminal", r#"{"command": "pwd"}"#]);
+    assert!(pwd.out.contains("/ws\\n"), "{pwd:?}");
+    let read = hermes.run(&["tools", "call", "read_file", r#"{"path": "rel.txt"}"#]);
+    assert!(read.out.contains("found"), "{read:?}");
+}
+
+#[test]
+fn a_command_that_takes_too_long_goes_on_in_the_background_or_is_killed_as_configured() {
+    let hermes = hermes();
+    let call = r#"{"command": "echo begun; sleep 300", "timeout": 1}"#;
+    let kept: Value = serde_json::from_str(&hermes.run(&["tools", "call", "terminal", call]).out).unwrap();
+    assert_eq!(
+        (&kept["status"], &kept["exit_code"], &kept["output"]),
+        (&json!("running"), &json!(null), &json!("begun\n"))
+    );
+    hermes.configure("terminal: {at_limit: kill}\n");
+    let killed: Value = serde_json::from_str(&hermes.run(&["tools", "call", "terminal", call]).out).unwrap();
+    assert_eq!(killed["exit_code"], 124, "{killed}");
+}
+
+#[test]
+fn a_shell_file_of_the_user_is_read_and_a_broken_one_is_said() {
+    let hermes = hermes();
+    let good = hermes.home.write("rc", "greet() { echo \"hello $1\"; }\n").display().to_string();
+    hermes.configure(&format!("terminal: {{shell_init_files: ['{good}', /nowhere/rc]}}\n"));
+    let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "greet you"}"#]);
+    assert!(ran.out.contains("hello you"), "{ran:?}");
+    assert!(ran.err.contains("/nowhere/rc was not read into the shell"), "{ran:?}");
+}
+
+#[test]
+fn a_rehearsal_is_offered_shown_committed_and_taken_back() {
+    let hermes = hermes();
+    if !hermes.run(&["sandbox", "check"]).out.contains("namespaces") {
+        eprintln!("skipped: no sandbox here");
+        return;
+    }
+    hermes.home.write("build/old.o", "object");
+    let call = r#"{"calls": [{"name": "terminal", "arguments": {"command": "rm -rf build; echo new > new.txt"}}]}"#;
+    let mut session = chat(&hermes, &[call, r#"{"text": "Done."}"#]);
+    session.send_line("clean up").unwrap();
+    expect(&mut session, "[r]ehearse first");
+    session.send_line("r").unwrap();
+    expect(&mut session, "new.txt");
+    expect(&mut session, "[t]hrow away › ");
+    assert!(hermes.home.work().join("build/old.o").exists() && !hermes.home.work().join("new.txt").exists());
+    session.send_line("v").unwrap();
+    expect(&mut session, "+new");
+    session.send_line("c").unwrap();
+    expect(&mut session, "hermes rehearsals undo");
+    expect(&mut session, "Done.");
+    assert!(!hermes.home.work().join("build").exists() && hermes.home.work().join("new.txt").exists());
+    let listed = hermes.run(&["rehearsals", "list", "--json"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    let ran = hermes.run(&["rehearsals", "undo"]);
+    assert!(ran.code == 0 && ran.out.starts_with("Taken back: rm -rf build"), "{ran:?}");
+    assert_eq!(fs::read_to_string(hermes.home.work().join("build/old.o")).unwrap(), "object");
+    assert!(!hermes.home.work().join("new.txt").exists());
+    hermes.run(&["rehearsals", "undo"]).is_refused(1, &["no rehearsal was committed"]);
+}
+
+#[test]
+fn in_the_sandbox_a_refusal_is_said_with_the_way_on() {
+    let hermes = hermes();
+    hermes.configure("terminal: {sandbox: workspace}\n");
+    // Not below /tmp, which is the command's own.
+    let place = tempfile::tempdir_in("/var/lib").or_else(|_| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))).unwrap();
+    let outside = place.path().join("outside");
+    let call = json!({ "command": format!("echo x > {}", outside.display()) }).to_string();
+    let ran = hermes.run(&["tools", "call", "terminal", &call, "--approve", "all"]);
+    if ran.err.contains("no sandbox works") {
+        eprintln!("skipped: no sandbox here");
+        return;
+    }
+    assert!(!outside.exists() && ran.out.contains("without_sandbox"), "{ran:?}");
+    let call = json!({ "command": format!("echo x > {}", outside.display()), "without_sandbox": true }).to_string();
+    hermes.run(&["tools", "call", "terminal", &call]);
+    assert!(!outside.exists(), "nobody was there to say yes");
+    hermes.run(&["tools", "call", "terminal", &call, "--approve", "all"]);
+    assert!(outside.exists());
+}

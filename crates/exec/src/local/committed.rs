@@ -1,0 +1,88 @@
+//! The rehearsals that were committed and can still be taken back.
+//!
+//! Beside the folder with what a commit replaced lies a note for people: where it was, when, and what it did.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rehearsal::{Recovered, Undo};
+
+/// A commit that can be taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommittedRehearsal {
+    /// Its name.
+    pub name: String,
+    /// The folder in which it happened.
+    pub workspace: PathBuf,
+    /// What ran.
+    pub command: String,
+    /// When it was committed.
+    pub at: SystemTime,
+    /// What it did.
+    pub lines: Vec<String>,
+}
+
+impl CommittedRehearsal {
+    /// All of them below `undo`, oldest first. A note that cannot be read is passed over.
+    pub fn all(undo: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(undo).into_iter().flatten().flatten();
+        let notes = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json"));
+        let mut all: Vec<Self> = notes.filter_map(|note| serde_json::from_slice(&fs::read(note).ok()?).ok()).collect();
+        all.sort_by(|a, b| (a.at, &a.name).cmp(&(b.at, &b.name)));
+        all
+    }
+
+    pub(super) fn remember(&self, undo: &Path) -> Result<(), String> {
+        let note = serde_json::to_vec(self).map_err(|error| error.to_string())?;
+        fs::write(self.note(undo), note).map_err(|error| error.to_string())
+    }
+
+    /// Puts everything back as it was before the commit. Refused, with nothing changed, when something that the commit
+    /// wrote has been changed since.
+    pub fn undo(&self, undo: &Path) -> Result<(), String> {
+        self.open(undo)?.undo().map_err(|error| error.to_string())?;
+        self.forget(undo)
+    }
+
+    /// Gives up the way back.
+    pub fn discard(&self, undo: &Path) -> Result<(), String> {
+        self.open(undo)?.discard().map_err(|error| error.to_string())?;
+        self.forget(undo)
+    }
+
+    fn open(&self, undo: &Path) -> Result<Undo, String> {
+        Undo::open(&undo.join(&self.name)).map_err(|error| error.to_string())
+    }
+
+    fn note(&self, undo: &Path) -> PathBuf {
+        undo.join(format!("{}.json", self.name))
+    }
+
+    fn forget(&self, undo: &Path) -> Result<(), String> {
+        fs::remove_file(self.note(undo)).map_err(|error| error.to_string())
+    }
+}
+
+/// Brings commits to an end that a crash interrupted: each is taken back or finished. Before anybody works on. Answers
+/// a sentence for each.
+pub fn recover_commits(undo: &Path) -> Vec<String> {
+    let known: Vec<String> = CommittedRehearsal::all(undo).into_iter().map(|committed| committed.name).collect();
+    let entries = fs::read_dir(undo).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+    let interrupted =
+        folders.filter(|folder| !known.iter().any(|name| folder.file_name().is_some_and(|f| f == name.as_str())));
+    interrupted
+        .map(|folder| match Undo::recover(&folder) {
+            Ok(Recovered::NotCommitted | Recovered::TakenBack) => {
+                "a rehearsal whose commit was interrupted was put back".to_owned()
+            }
+            Ok(Recovered::Committed(kept)) => {
+                format!("a rehearsal was committed; what it replaced is in {}", kept.path().display())
+            }
+            Err(error) => error.to_string(),
+        })
+        .collect()
+}

@@ -1,0 +1,144 @@
+//! Commands of the local backend against a stand-in for the workspace, in the real sandbox.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hermes_core::{CancellationToken, Command, Environment, FinishedHow, Rehearsed};
+use hermes_exec::LocalEnvironment;
+use hermes_exec::local::{CommittedRehearsal, RehearsalSetup};
+
+struct Here {
+    environment: LocalEnvironment,
+    folder: tempfile::TempDir,
+}
+
+fn here() -> Option<Here> {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    fs::create_dir_all(path.join("work/build")).unwrap();
+    fs::create_dir(path.join("secret")).unwrap();
+    for (file, text) in [("work/a.txt", "one\ntwo\n"), ("work/build/x.o", "object"), ("secret/key", "very secret")] {
+        fs::write(path.join(file), text).unwrap();
+    }
+    let setup =
+        RehearsalSetup { stages: path.join("stages"), undo: path.join("undo"), hidden: vec![path.join("secret")] };
+    let environment = LocalEnvironment::new(&path.join("work"), &path, std::env::vars_os(), &[]).unwrap();
+    let environment = environment.with_rehearsals(setup);
+    if !environment.can_rehearse() {
+        eprintln!("skipped: no sandbox shows a command another workspace here");
+        return None;
+    }
+    Some(Here { environment, folder })
+}
+
+impl Here {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    async fn rehearse(&self, script: &str) -> Rehearsed {
+        let command = Command::new(script, Duration::from_secs(30), 50_000);
+        self.environment.rehearse(command, &CancellationToken::new()).await.unwrap()
+    }
+
+    /// The workspace as names and contents.
+    fn work(&self) -> Vec<(String, String)> {
+        let mut files = Vec::new();
+        let mut folders = vec![self.path("work")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                if entry.path().is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    let name = entry.path().strip_prefix(self.path("work")).unwrap().display().to_string();
+                    files.push((name, fs::read_to_string(entry.path()).unwrap()));
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+}
+
+const SCRIPT: &str = "rm -rf build; echo three >> a.txt; mkdir -p new/deep; echo n > new/deep/file; echo done; exit 4";
+
+#[tokio::test]
+async fn it_shows_what_a_command_does_and_the_workspace_stays_as_it_is() {
+    let Some(here) = here() else { return };
+    let before = here.work();
+    let rehearsed = here.rehearse(SCRIPT).await;
+    assert_eq!((rehearsed.finished.how, rehearsed.finished.output.as_str()), (FinishedHow::Exited(4), "done\n"));
+    let lines = rehearsed.rehearsal.lines().join("\n");
+    for part in ["a.txt (+1", "build", "new/deep/file"] {
+        assert!(lines.contains(part), "{part}: {lines}");
+    }
+    assert!(rehearsed.rehearsal.diff().await.contains("+three"));
+    assert_eq!(here.work(), before);
+    rehearsed.rehearsal.throw_away().await;
+    assert_eq!(here.work(), before);
+    assert_eq!(fs::read_dir(here.path("stages")).unwrap().count(), 0, "nothing is left of it");
+}
+
+#[tokio::test]
+async fn committed_it_equals_the_command_run_directly_and_can_be_taken_back() {
+    let (Some(here), Some(direct)) = (here(), here()) else { return };
+    let before = here.work();
+    direct
+        .environment
+        .run(Command::new(SCRIPT, Duration::from_secs(9), 9_000), &CancellationToken::new())
+        .await
+        .unwrap();
+    let rehearsed = here.rehearse(SCRIPT).await;
+    let name = rehearsed.rehearsal.commit().await.unwrap();
+    assert_eq!(here.work(), direct.work());
+    let kept = CommittedRehearsal::all(&here.path("undo"));
+    assert_eq!(kept.iter().map(|kept| kept.name.as_str()).collect::<Vec<_>>(), [name.as_str()]);
+    kept[0].undo(&here.path("undo")).unwrap();
+    assert_eq!(here.work(), before);
+    assert!(CommittedRehearsal::all(&here.path("undo")).is_empty());
+}
+
+#[tokio::test]
+async fn a_workspace_that_changed_underneath_is_not_overwritten() {
+    let Some(here) = here() else { return };
+    let rehearsed = here.rehearse("echo mine > a.txt").await;
+    fs::write(here.path("work/a.txt"), "somebody else's\n").unwrap();
+    let why = rehearsed.rehearsal.commit().await.unwrap_err();
+    assert!(why.contains("a.txt"), "{why}");
+    assert_eq!(fs::read_to_string(here.path("work/a.txt")).unwrap(), "somebody else's\n");
+}
+
+#[tokio::test]
+async fn it_reaches_nothing_else() {
+    let Some(here) = here() else { return };
+    let outside = here.path("outside");
+    let script = format!(
+        "echo x > {}; cat {}; exec 3<>/dev/tcp/127.0.0.1/22; (sleep 1; echo late > late) & exit 0",
+        outside.display(),
+        here.path("secret/key").display()
+    );
+    let rehearsed = here.rehearse(&script).await;
+    assert!(!outside.exists());
+    assert!(!rehearsed.finished.output.contains("very secret"), "{}", rehearsed.finished.output);
+    assert!(rehearsed.rehearsal.is_empty(), "{:?}", rehearsed.rehearsal.lines());
+    assert!(rehearsed.rehearsal.commit().await.is_ok_and(|_| !here.path("work/late").exists()));
+}
+
+#[tokio::test]
+async fn a_command_that_is_stopped_shows_what_it_did_so_far() {
+    let Some(here) = here() else { return };
+    let command = Command::new("rm -r build; sleep 300", Duration::from_secs(1), 9_000);
+    let rehearsed = here.environment.rehearse(command, &CancellationToken::new()).await.unwrap();
+    assert_eq!(rehearsed.finished.how, FinishedHow::TimedOut);
+    assert!(rehearsed.rehearsal.lines().join("\n").contains("build"));
+}
+
+#[tokio::test]
+async fn outside_of_the_workspace_nothing_is_rehearsed() {
+    let Some(here) = here() else { return };
+    let command = Command { cwd: Some("/usr".into()), ..Command::new("true", Duration::from_secs(9), 9_000) };
+    let error = here.environment.rehearse(command, &CancellationToken::new()).await.unwrap_err();
+    assert!(error.to_string().contains("is outside of it"), "{error}");
+}
