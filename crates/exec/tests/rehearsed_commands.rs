@@ -1,5 +1,5 @@
 //! Commands of the local backend against a stand-in for the workspace, in the real sandbox.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::fs;
 use std::path::PathBuf;

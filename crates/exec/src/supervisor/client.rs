@@ -197,3 +197,26 @@ impl Known {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_program_that_prints_all_the_time_keeps_nobody_from_anything_else() {
+        let (ours, theirs) = protocol::pair().unwrap();
+        let flood = std::thread::spawn(move || {
+            let output = Event::Output(vec![b'x'; 1024]);
+            while protocol::send(&theirs, &output, &[], MsgFlags::empty()).is_ok() {}
+        });
+        let follower = Supervised::connected(ours);
+        // On one thread, the timer has its turn only if the wait gives it one.
+        let waited = tokio::time::timeout(Duration::from_millis(50), follower.until(|known| known.end.is_some())).await;
+        assert!(waited.is_err());
+        assert!(follower.look().output.len() <= MOST_OUTPUT);
+        drop(follower);
+        flood.join().unwrap();
+    }
+}

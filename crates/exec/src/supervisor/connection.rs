@@ -85,3 +85,44 @@ pub(super) fn say_farewell(connections: &mut [Connection]) {
         let _ = poll(&mut late, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::protocol::Received;
+    use super::*;
+
+    fn received(socket: &OwnedFd) -> Option<Event> {
+        match protocol::receive(socket, MsgFlags::MSG_DONTWAIT).unwrap() {
+            Received::Message(event, _) => Some(event),
+            Received::Nothing | Received::Closed => None,
+        }
+    }
+
+    #[test]
+    fn what_must_arrive_waits_for_room_and_what_may_be_missed_does_not() {
+        let (ours, theirs) = protocol::pair().unwrap();
+        let mut connection = Connection::new(ours, false);
+        let output = Event::Output(vec![b'x'; 32 * 1024]);
+        for _ in 0..100 {
+            connection.show(&output);
+        }
+        let ends = [Event::Ended(protocol::End::Code(3)), Event::Gone { left: 0 }];
+        for event in &ends {
+            connection.tell(event.clone());
+        }
+        connection.show(&output);
+        assert!(connection.awaited().contains(PollFlags::POLLOUT));
+        let mut arrived = Vec::new();
+        while let Some(event) = received(&theirs) {
+            arrived.push(event);
+            connection.flush();
+        }
+        let (shown, told) = arrived.split_at(arrived.len() - 2);
+        assert!(shown.len() < 100 && shown.iter().all(|event| *event == output), "{} were shown", shown.len());
+        assert_eq!(told, ends);
+        assert_eq!(connection.awaited(), PollFlags::POLLIN);
+        drop(theirs);
+        connection.tell(Event::Gone { left: 0 });
+        say_farewell(&mut [connection]);
+    }
+}
