@@ -22,7 +22,7 @@ pub mod processes;
 mod readiness;
 pub mod rehearsal;
 pub mod sandbox;
-mod screen;
+pub mod screen;
 mod supervisor;
 
 pub use local::LocalEnvironment;

@@ -6,9 +6,9 @@
 //! behind. The last line is ours and says how to leave.
 
 use std::io::{self, Write as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hermes_core::TerminalSize;
+use hermes_exec::screen::Drawing;
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 
 use super::text::{one_line, padded};
@@ -18,7 +18,7 @@ const ENTER: &str = "\x1b[?1049h\x1b[H\x1b[2J";
 /// Everything that a process may have switched: keypad and cursor keys, pasting, the mouse in all its ways, the cursor.
 const LEAVE: &str =
     "\x1b[m\x1b>\x1b[?1l\x1b[?2004l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?25h\x1b[?1049l";
-/// Smaller screens are drawn as if they had this size: on one line alone the drawing library loses count.
+/// Smaller terminals are taken to have this size.
 const SMALLEST: TerminalSize = TerminalSize { rows: 3, columns: 10 };
 /// For a terminal that does not know its size (it says 0 or 1).
 const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
@@ -32,24 +32,9 @@ fn terminal_size() -> TerminalSize {
     TerminalSize { rows: rows.max(SMALLEST.rows), columns: columns.max(SMALLEST.columns) }
 }
 
-fn blank(size: TerminalSize) -> vt100::Parser {
-    vt100::Parser::new(size.rows.max(SMALLEST.rows - 1), size.columns.max(SMALLEST.columns), 0)
-}
-
-/// Draws `bytes`. They are foreign and the drawing library may lose count over them; then the screen begins again, blank,
-/// because a picture that is wrong is better than a person who has lost their hold of the process.
-fn draw(parser: &mut vt100::Parser, bytes: &[u8]) -> bool {
-    let drawn = catch_unwind(AssertUnwindSafe(|| parser.process(bytes))).is_ok();
-    if !drawn {
-        let (rows, columns) = parser.screen().size();
-        *parser = blank(TerminalSize { rows, columns });
-    }
-    drawn
-}
-
 /// The mirror. While it lives the terminal is raw; when it goes, by whatever way, the terminal is as before.
 pub(crate) struct Mirror {
-    parser: vt100::Parser,
+    drawing: Drawing,
     drawn: vt100::Screen,
     /// What the last line says.
     says: String,
@@ -59,15 +44,15 @@ pub(crate) struct Mirror {
 impl Mirror {
     /// Takes the terminal over and shows what a terminal of size `theirs` would show after `printed`.
     pub(crate) fn new(theirs: TerminalSize, printed: impl Iterator<Item = Vec<u8>>, says: &str) -> io::Result<Self> {
-        let mut parser = blank(theirs);
+        let mut drawing = Drawing::new(theirs);
         for bytes in printed {
-            draw(&mut parser, &bytes);
+            drawing.draw(&bytes);
         }
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         cfmakeraw(&mut raw);
-        let drawn = parser.screen().clone();
-        let mirror = Self { parser, drawn, says: says.to_owned(), before };
+        let drawn = drawing.screen().clone();
+        let mirror = Self { drawing, drawn, says: says.to_owned(), before };
         tcsetattr(io::stdin(), SetArg::TCSADRAIN, &raw)?;
         write(ENTER.as_bytes())?;
         Ok(mirror)
@@ -77,8 +62,8 @@ impl Mirror {
     pub(crate) fn fit(&mut self) -> io::Result<TerminalSize> {
         let ours = terminal_size();
         let theirs = TerminalSize { rows: ours.rows - 1, ..ours };
-        self.parser.screen_mut().set_size(theirs.rows, theirs.columns);
-        self.drawn = self.parser.screen().clone();
+        self.drawing.resize(theirs);
+        self.drawn = self.drawing.screen().clone();
         let mut all = self.drawn.state_formatted();
         // Drawing everything has cleared the last line. DECSC and DECRC keep the cursor and its colours.
         let line = padded(&one_line(&self.says, usize::from(ours.columns)), usize::from(ours.columns) - 1);
@@ -89,21 +74,17 @@ impl Mirror {
 
     /// Shows what comes of `bytes`.
     pub(crate) fn show(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if !draw(&mut self.parser, bytes) {
+        if !self.drawing.draw(bytes) {
             return self.fit().map(drop);
         }
-        let change = self.parser.screen().state_diff(&self.drawn);
-        self.drawn = self.parser.screen().clone();
+        let change = self.drawing.screen().state_diff(&self.drawn);
+        self.drawn = self.drawing.screen().clone();
         write(&change)
     }
 
     /// What is on the screen, as lines of text.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let screen = self.parser.screen();
-        let mut lines: Vec<String> = screen.rows(0, screen.size().1).map(|line| line.trim_end().to_owned()).collect();
-        let used = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
-        lines.truncate(used);
-        lines
+        self.drawing.lines()
     }
 }
 

@@ -87,14 +87,14 @@ impl Lines {
             if bytes.is_empty() {
                 break;
             }
-            let mut ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1);
-            match ends.nth(to_go - 1) {
-                Some(after) => return Ok(place + after),
-                None => {
-                    to_go -= bytes.iter().filter(|byte| **byte == b'\n').count();
-                    place += bytes.len() as u64;
+            let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1);
+            for end in ends {
+                to_go -= 1;
+                if to_go == 0 {
+                    return Ok(place + end);
                 }
             }
+            place += bytes.len() as u64;
         }
         Ok(place)
     }
