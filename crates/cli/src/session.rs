@@ -175,11 +175,12 @@ pub(crate) async fn task(world: &World, config: &Config, cwd: Option<&Path>) -> 
     let cwd = start(world, config, cwd);
     let granted = config.list("terminal.env_passthrough");
     let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;
-    let environment = confined(world, config, environment)?.with_rehearsals(rehearsals(world, config));
+    let mut environment = environment.with_rehearsals(rehearsals(world, config));
     let files = paths(world, config, "terminal.shell_init_files");
     for said in environment.read_init_files(&files, INIT_FILE_LIMIT).await {
         out::error(&format!("hermes: {}", visible(&said)));
     }
+    let environment = confined(world, config, environment)?;
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();
     Ok(task.with_limits(config.limits()))

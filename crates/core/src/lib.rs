@@ -60,7 +60,7 @@ pub use spec::{Effect, ToolSpec};
 pub use text::{grouped, plural, shown_path};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{Example, Expected, Limits, Scratch, Tool, ToolCx, ToolSource};
-pub use touches::Touches;
+pub use touches::{Touches, Typed};
 
 /// A JSON object whose keys keep the order in which they were written.
 pub type JsonMap = serde_json::Map<String, serde_json::Value>;

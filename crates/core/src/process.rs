@@ -219,6 +219,9 @@ pub struct ProcessFacts {
     pub watch_patterns: Vec<String>,
     /// It has a terminal.
     pub terminal: bool,
+    /// It runs outside of the sandbox that is on.
+    #[serde(default)]
+    pub unconfined: bool,
 }
 
 /// A process in the table.

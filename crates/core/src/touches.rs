@@ -16,12 +16,27 @@ pub struct Touches {
     pub command: Option<String>,
     /// Where it would run; `None` is the session's directory.
     pub runs_in: Option<PathBuf>,
+    /// The command is input for a process that runs already.
+    pub typed: Option<Typed>,
     /// The command is only rehearsed: it can change nothing but a stand-in for the workspace, and reaches nothing.
     pub rehearsed: bool,
     /// The command would run outside of the sandbox that is on.
     pub unconfined: bool,
     /// Sentences for the approval prompt, most important first: what the call does, not what it looks like.
     pub explain: Vec<String>,
+}
+
+/// Input for a process that runs already.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// The command that reads it; it was judged when it began.
+    pub into: String,
+    /// What was typed before, and judged then; it decides what the new words mean.
+    pub before: String,
+    /// What is typed now.
+    pub now: String,
+    /// Something in it edits a line, or so much was typed before, that nobody can tell what will be read.
+    pub unreadable: bool,
 }
 
 impl Touches {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hermes_core::{ApprovalScope, Concern, Doubt, Judge, JudgeRequest, Verdict as Answer};
+use hermes_core::{ApprovalScope, Concern, Doubt, Judge, JudgeRequest, Typed, Verdict as Answer};
 
 use crate::Judgement;
 use crate::finding::{Effect, Finding, TargetClass, Verdict};
@@ -93,7 +93,10 @@ impl Guard {
     fn command(&self, request: &JudgeRequest<'_>, command: &str) -> Answer {
         let cwd = request.touches.runs_in.as_deref().unwrap_or(request.cwd);
         let world = self.world(cwd, request.root, request.shares_our_files);
-        let (mut reading, readable) = read_after(request.carried, command, &world);
+        let (mut reading, readable) = match &request.touches.typed {
+            Some(typed) => read_typed(typed, &world),
+            None => read_after(request.carried, command, &world),
+        };
         if request.touches.rehearsed {
             // It can change nothing that is left and reach nobody; what it shows, it shows.
             reading
@@ -171,14 +174,38 @@ impl Guard {
     }
 }
 
+/// Reads what is typed into a running program: as its input, after what was typed before. That, and the program itself,
+/// were judged in their time; what is typed now counts also when it was typed before. `false`: it cannot be told.
+fn read_typed(typed: &Typed, world: &World) -> (eval::Reading, bool) {
+    let into = typed.into.trim_end();
+    let read = |input: &str| {
+        // A mark that does not stand on a line of the input ends it.
+        let mut mark = "INPUT".to_owned();
+        while input.lines().any(|line| line == mark) {
+            mark.push('_');
+        }
+        eval::read(&format!("{{ {into}\n}} <<'{mark}'\n{}\n{mark}", input.trim_end_matches('\n')), world, true)
+    };
+    let program = eval::read(into, world, true);
+    let mut reading = read(&typed.now);
+    if !typed.before.is_empty() {
+        let before = read(&typed.before);
+        let all = read(&format!("{}{}", typed.before, typed.now));
+        reading.findings.extend(all.findings.into_iter().filter(|finding| !before.findings.contains(finding)));
+        reading.commands.extend(all.commands);
+    }
+    reading.findings.retain(|finding| !program.findings.contains(finding));
+    (reading, !typed.unreadable)
+}
+
 /// Whether a finding is dangerous only for files of the workspace.
 fn is_about_the_workspace(finding: &Finding) -> bool {
     let files = matches!(finding.effect, Effect::Delete | Effect::Overwrite | Effect::Truncate | Effect::Permission);
     files && finding.class == TargetClass::Workspace
 }
 
-/// Reads a command together with the functions, aliases and variables that earlier commands of its session left. What
-/// these do by being defined is not this command's doing. `false`: they cannot be read, so nothing is known about what
+/// Reads a command together with the functions, aliases and variables that earlier commands of its session left.
+/// `false`: they cannot be read, so nothing is known about what
 /// a word of the command means.
 fn read_after(carried: &str, command: &str, world: &World) -> (eval::Reading, bool) {
     if carried.is_empty() {
@@ -187,10 +214,8 @@ fn read_after(carried: &str, command: &str, world: &World) -> (eval::Reading, bo
     if shell::parse(&text::clean(carried)).is_err() {
         return (eval::read(command, world, true), false);
     }
-    let defined = eval::read(carried, world, true);
-    let mut reading = eval::read(&format!("{carried}\n{command}"), world, true);
-    reading.findings.retain(|finding| !defined.findings.contains(finding));
-    reading.commands.retain(|command| !defined.commands.contains(command));
+    // What the definitions do by themselves counts, too: they were printed by a shell that somebody may have fooled.
+    let reading = eval::read(&format!("{carried}\n{command}"), world, true);
     (reading, true)
 }
 

@@ -359,7 +359,7 @@ async fn terminal_28_a_start_up_file_that_waits_is_left_behind_and_named() {
         home.write("hangs", "sleep 300"),
         home.write("good", "x() { echo fine; }; cd /"),
     );
-    let environment = LocalEnvironment::new(&home.work(), &home.user_home(), std::env::vars_os(), &[]).unwrap();
+    let mut environment = LocalEnvironment::new(&home.work(), &home.user_home(), std::env::vars_os(), &[]).unwrap();
     let said = environment.read_init_files(&[asks.clone(), hangs.clone(), good], Duration::from_secs(1)).await;
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[1].starts_with(&hangs.display().to_string()) && said[1].contains("did not end"), "{said:?}");

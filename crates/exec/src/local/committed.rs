@@ -2,7 +2,9 @@
 //!
 //! Beside the folder with what a commit replaced lies a note for people: where it was, when, and what it did.
 
-use std::fs;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -37,12 +39,14 @@ impl CommittedRehearsal {
 
     pub(super) fn remember(&self, undo: &Path) -> Result<(), String> {
         let note = serde_json::to_vec(self).map_err(|error| error.to_string())?;
-        fs::write(self.note(undo), note).map_err(|error| error.to_string())
+        let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.note(undo));
+        new.and_then(|mut file| file.write_all(&note)).map_err(|error| error.to_string())
     }
 
     /// Puts everything back as it was before the commit. Refused, with nothing changed, when something that the commit
     /// wrote has been changed since.
     pub fn undo(&self, undo: &Path) -> Result<(), String> {
+        let _lock = lock(undo)?;
         self.open(undo)?.undo().map_err(|error| error.to_string())?;
         self.forget(undo)
     }
@@ -66,9 +70,38 @@ impl CommittedRehearsal {
     }
 }
 
+/// Makes a folder for its owner only.
+pub(super) fn private_folder(folder: &Path) -> Result<(), String> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| format!("cannot make {}: {error}", folder.display()))
+}
+
+/// Waits until nobody else commits or recovers there.
+pub(super) fn lock(undo: &Path) -> Result<File, String> {
+    let file = lock_file(undo)?;
+    file.lock().map_err(|error| error.to_string())?;
+    Ok(file)
+}
+
+fn lock_if_free(undo: &Path) -> Result<File, String> {
+    if !undo.is_dir() {
+        return Err("nothing was committed".into());
+    }
+    let file = lock_file(undo)?;
+    file.try_lock().map_err(|error| error.to_string())?;
+    Ok(file)
+}
+
+fn lock_file(undo: &Path) -> Result<File, String> {
+    let path = undo.join(".lock");
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(|error| error.to_string())
+}
+
 /// Brings commits to an end that a crash interrupted: each is taken back or finished. Before anybody works on. Answers
 /// a sentence for each.
 pub fn recover_commits(undo: &Path) -> Vec<String> {
+    // While another program commits, what lies there is its own.
+    let Ok(_lock) = lock_if_free(undo) else { return Vec::new() };
     let known: Vec<String> = CommittedRehearsal::all(undo).into_iter().map(|committed| committed.name).collect();
     let entries = fs::read_dir(undo).into_iter().flatten().flatten();
     let folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());

@@ -80,7 +80,8 @@ impl SandboxWish {
         writable.sort();
         writable.dedup();
         confinement.writable = writable.into_iter().map(WritableRoot::direct).collect();
-        confinement.hidden = self.hidden.iter().filter_map(real).collect();
+        // As they were named: one that is not there yet is hidden as soon as it is.
+        confinement.hidden.clone_from(&self.hidden);
         if self.strictness == Strictness::Strict {
             confinement.view = View::System { home: real(&home.to_owned()).unwrap_or_else(|| home.to_owned()) };
             confinement.readable = tool_chains(variables, home);

@@ -20,6 +20,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -158,12 +159,13 @@ impl LocalEnvironment {
     }
 
     /// Reads the user's own shell files, so that what they define is there from the first command on. Each gets no input
-    /// and `limit`; answers a sentence for each that did not work. The session goes on without it.
-    pub async fn read_init_files(&self, files: &[PathBuf], limit: Duration) -> Vec<String> {
+    /// and `limit`; answers a sentence for each that did not work. The session goes on without it. For an environment that
+    /// is not confined yet.
+    pub async fn read_init_files(&mut self, files: &[PathBuf], limit: Duration) -> Vec<String> {
         let mut said = Vec::new();
         for file in files {
             let script = format!(". {}", shell::quoted_path(file));
-            let command = Command { unconfined: true, ..Command::new(script, limit, 4_000) };
+            let command = Command::new(script, limit, 4_000);
             let why = match self.run(command, &CancellationToken::new()).await {
                 Ok(finished) => match finished.how {
                     FinishedHow::Exited(0) => continue,
@@ -177,8 +179,10 @@ impl LocalEnvironment {
             };
             said.push(format!("{} was not read into the shell: {why}", file.display()));
         }
-        // They may have gone elsewhere; the session begins where it begins.
+        // They may have gone elsewhere; the session begins where it begins. What they define is the user's own and part
+        // of that beginning.
         self.change_session(|session| session.cwd.clone_from(&self.first.cwd));
+        self.first = (*self.session()).clone();
         said
     }
 
@@ -191,6 +195,13 @@ impl LocalEnvironment {
 
     fn session(&self) -> Arc<ShellState> {
         Arc::clone(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The session as it began, where it is now.
+    fn outside(&self) -> Arc<ShellState> {
+        let mut outside = self.first.clone();
+        outside.cwd.clone_from(&self.session().cwd);
+        Arc::new(outside)
     }
 
     fn change_session(&self, change: impl FnOnce(&mut ShellState)) {
@@ -223,8 +234,10 @@ impl LocalEnvironment {
         unconfined: bool,
     ) -> io::Result<Prepared> {
         let sandbox = self.sandbox.as_ref().filter(|_| !unconfined);
+        // What confined commands left is theirs: outside of the wall a command finds the session as it began.
+        let began = if self.sandbox.is_some() && unconfined { self.outside() } else { self.session() };
         let confinement = sandbox.map(|sandbox| sandbox.confinement.clone());
-        let mut prepared = self.prepare_within(script, cwd, terminal, watch, confinement)?;
+        let mut prepared = self.prepare_within(began, script, cwd, terminal, watch, confinement)?;
         if let Some((door, guard)) = sandbox.map_or(Ok(None), Sandbox::open_door)? {
             prepared.wiring.add(Role::Door, door);
             prepared.proxy = Some(guard);
@@ -234,13 +247,13 @@ impl LocalEnvironment {
 
     fn prepare_within(
         &self,
+        began: Arc<ShellState>,
         script: &str,
         cwd: &Path,
         terminal: bool,
         watch: &[String],
         confinement: Option<Confinement>,
     ) -> io::Result<Prepared> {
-        let began = self.session();
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let mut report = memory_file(b"")?;
         // Through the wall of a sandbox nobody sees our descriptors, so the command gets its own.
@@ -447,10 +460,16 @@ fn find_bash(path: &str) -> PathBuf {
     candidates.into_iter().find(|file| file.is_file()).unwrap_or_else(|| "/bin/bash".into())
 }
 
+/// Our number, the PID namespace in which it is ours, and something that no other environment has.
 fn unique_id() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     // RandomState is seeded by the operating system; the id only has to differ from every other live one.
-    format!("{}-{:016x}", std::process::id(), RandomState::new().build_hasher().finish())
+    format!("{}-{}-{:016x}", std::process::id(), pid_namespace(), RandomState::new().build_hasher().finish())
+}
+
+/// The number of our PID namespace; 0 where the system does not say.
+pub(crate) fn pid_namespace() -> u64 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 
 /// What a shell that has ended left in `report`.

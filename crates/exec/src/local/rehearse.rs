@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use hermes_core::{CancellationToken, Command, EnvironmentError, Rehearsal, Rehearsed};
 use serde_json::{Value, json};
 
-use super::committed::CommittedRehearsal;
+use super::committed::{CommittedRehearsal, lock, private_folder};
 use super::{LocalEnvironment, Sandbox, end};
 use crate::rehearsal::{Changes, Diff, Method, Mount, Stage};
 use crate::sandbox::{Backing, Confinement, Limits, Mechanism, Network, View, WritableRoot, preflight};
@@ -127,7 +127,7 @@ impl LocalEnvironment {
         let Way { rehearsals, mechanism, workspace } = *way;
         let (at, base) = (workspace.to_owned(), rehearsals.setup.stages.clone());
         let stage = blocking(move || {
-            std::fs::create_dir_all(&base).map_err(|error| error.to_string())?;
+            private_folder(&base)?;
             Stage::open(&at, &base, method).map_err(|error| error.to_string())
         });
         let stage = stage.await.map_err(EnvironmentError::NotPrepared)?;
@@ -141,7 +141,8 @@ impl LocalEnvironment {
             let changes = stage.changes().map_err(|error| error.to_string())?;
             Ok((stage, changes))
         });
-        let (stage, changes) = looked.await.map_err(EnvironmentError::NotPrepared)?;
+        // It has run, so this must not look as if it had not.
+        let (stage, changes) = looked.await.map_err(|why| EnvironmentError::Lost(std::io::Error::other(why)))?;
         let rehearsal = LocalRehearsal {
             stage: Arc::new(Mutex::new(Some(stage))),
             changes,
@@ -210,7 +211,8 @@ impl Rehearsal for LocalRehearsal {
         blocking(move || {
             let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(open) = stage.take() else { return Err("it was committed or thrown away before".into()) };
-            std::fs::create_dir_all(&undo).map_err(|error| error.to_string())?;
+            private_folder(&undo)?;
+            let _lock = lock(&undo)?;
             let committed = open.commit(&undo).map_err(|error| error.to_string())?;
             let name = committed.undo.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
             let workspace = open.workspace().to_owned();

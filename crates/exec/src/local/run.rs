@@ -55,7 +55,10 @@ impl LocalEnvironment {
             Way::Stopped(how) => (how, running.stop(self).await),
             Way::Kept(_) => (FinishedHow::TimedOut, running.stop(self).await),
         };
-        self.absorb(&mut prepared, how, command.cwd.is_none());
+        if self.sandbox.is_none() || !command.unconfined {
+            self.absorb(&mut prepared, how, command.cwd.is_none());
+        }
+        running.let_it_print();
         self.remember_leftover(running.supervised);
         let mut finished = finished(running.output.capture, how, left_over);
         if let Some(sandbox) = self.sandbox.as_ref().filter(|_| !command.unconfined) {
@@ -75,7 +78,7 @@ impl LocalEnvironment {
     ) -> Result<(Finished, Supervised), EnvironmentError> {
         let cwd = self.directory(command.cwd.as_deref())?;
         let mut prepared = self
-            .prepare_within(&command.script, &cwd, command.terminal.is_some(), &[], Some(confinement))
+            .prepare_within(self.session(), &command.script, &cwd, command.terminal.is_some(), &[], Some(confinement))
             .map_err(|source| self.cannot_start(source))?;
         let mut running = self.begin(&mut prepared, &command)?;
         let (how, left_over) = match running.until_something(self, command.timeout, cancel, false).await? {
@@ -299,6 +302,19 @@ impl Running {
         };
         output.drain().await;
         left_over
+    }
+
+    /// What the command left running goes on printing; somebody has to read it, or it would be ended for that. Nobody
+    /// keeps it: it is no part of this command any more.
+    fn let_it_print(&self) {
+        if self.output.is_open() && self.supervised.look().gone.is_none() {
+            let mut wiring = Wiring::default();
+            if let Ok(ours) = self.output.descriptor.get_ref().try_clone() {
+                wiring.add(Role::Output, ours);
+                // Where nobody is there any more, nothing prints.
+                let _ = self.supervised.request(&Request::Adopt { roles: vec![Role::Output] }, &wiring);
+            }
+        }
     }
 
     /// Gives the output to the supervisor, which writes it into the log at this path from now on.

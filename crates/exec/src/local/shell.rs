@@ -20,6 +20,9 @@ type Bytes = Vec<u8>;
 
 /// Options that belong to one script, or to how we start the shell.
 const NOT_CARRIED: &[&str] = &["errexit", "nounset", "pipefail", "noexec", "expand_aliases", "interactive-comments"];
+/// A longer variable is not carried: the system takes no argument or variable of more than 128 KiB (`execve(2)`), and the
+/// next command could not be started.
+const LONGEST_VARIABLE: usize = 120 * 1024;
 /// Variables that each shell makes for itself or gets from us.
 const NOT_OURS: &[&str] = &["_", "SHLVL", "PWD", "BASH_ENV", "SHELLOPTS", "BASHOPTS", super::MARKER];
 
@@ -101,7 +104,7 @@ impl ShellState {
         if let Some(mut variables) = report.variables {
             // Names that no shell can have stay, unseen by it.
             let kept = began.variables.iter().filter(|(name, _)| !is_shell_name(name) || is_not_ours(name));
-            variables.retain(|name, _| !is_not_ours(name));
+            variables.retain(|name, value| !is_not_ours(name) && name.len() + value.len() < LONGEST_VARIABLE);
             variables.extend(kept.map(|(name, value)| (name.clone(), value.clone())));
             apply_changes(&mut self.variables, &began.variables, variables);
         }

@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 
 use super::{KEPT_AFTER_END, Record};
-use crate::local::{MARKER, SCRATCH_LOCK, SCRATCH_PREFIX};
+use crate::local::{MARKER, pid_namespace, SCRATCH_LOCK, SCRATCH_PREFIX};
 
 /// What was cleared up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,8 +65,10 @@ fn marked_by(pid: i32) -> Option<u32> {
     let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let prefix = format!("{MARKER}=");
     let mark = environ.split(|byte| *byte == 0).find_map(|variable| variable.strip_prefix(prefix.as_bytes()))?;
-    // PID-RANDOM-NUMBER.
-    std::str::from_utf8(mark).ok()?.split('-').next()?.parse().ok()
+    // PID-NAMESPACE-RANDOM-NUMBER. What belongs to another namespace is for those who live there.
+    let mut parts = std::str::from_utf8(mark).ok()?.split('-');
+    let (hermes, namespace) = (parts.next()?.parse().ok()?, parts.next()?.parse::<u64>().ok()?);
+    (namespace == pid_namespace()).then_some(hermes)
 }
 
 fn remove_unused_folders(temporary: &Path) -> usize {

@@ -103,6 +103,10 @@ impl Tree {
             FsOption::Text(c"upperdir", &upper),
             FsOption::Text(c"workdir", &work),
             FsOption::Flag(c"userxattr"),
+            // Everything that was changed is to be found in `upper` alone; see `rehearsal`.
+            FsOption::Text(c"redirect_dir", c"nofollow"),
+            FsOption::Text(c"metacopy", c"off"),
+            FsOption::Text(c"index", c"off"),
         ];
         let handle = new_filesystem(c"overlay", &options, NO_SUID | NO_DEVICES)?;
         Ok(Self { handle, late: None })

@@ -59,7 +59,7 @@ pub(crate) fn facts(command: &str) -> ProcessFacts {
         cwd: "/".into(),
         notify_on_complete: false,
         watch_patterns: Vec::new(),
-        terminal: false,
+        terminal: false, unconfined: false
     }
 }
 

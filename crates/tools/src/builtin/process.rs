@@ -1,7 +1,7 @@
 //! `process`: what runs in the background: look at it, wait for it, type into it, end it.
 //!
-//! What is typed into a process is judged like a command: as the input of the program that reads it. Text may come in
-//! pieces, so what stands on an unfinished line is judged together with what follows.
+//! What is typed into a process is judged like a command: as the input of the program that reads it, after everything that
+//! was typed before. Keys that edit a line make it unreadable, and then a person is asked.
 
 mod keys;
 mod log;
@@ -11,8 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use hermes_core::{
-    FinishedHow, InputError, ProcessEntry, ProcessState, Processes, Screen, grouped, plural,
-};
+    FinishedHow, InputError, ProcessEntry, ProcessState, Processes, Screen, grouped, plural, Typed};
 
 use crate::prelude::*;
 use crate::support::words::duration;
@@ -82,9 +81,15 @@ pub(super) fn tool() -> impl Tool {
         .example(r#"{"action": "stop"}"#, fails("action"))
 }
 
-/// The unfinished lines that were typed into processes.
+/// What was typed into processes, by their names: it decides what the next words mean.
 #[derive(Default)]
-struct Typed(Mutex<HashMap<String, String>>);
+struct History(Mutex<HashMap<String, String>>);
+
+/// So much of it is kept; a longer history cannot be judged.
+const LONGEST_HISTORY: usize = 64 * 1024;
+/// Programs in which single keys are the ordinary way of working, and not edits of a line that is then run.
+const WORK_BY_KEYS: &[&str] =
+    &["dialog", "emacs", "fzf", "htop", "less", "man", "more", "nano", "nvim", "tig", "top", "vi", "vim", "whiptail"];
 
 fn touches(args: &Args, cx: &ToolCx) -> Touches {
     let (Some(id), Some(data), true) = (&args.session_id, &args.data, types(args.action)) else {
@@ -93,18 +98,24 @@ fn touches(args: &Args, cx: &ToolCx) -> Touches {
     let Some(entry) = cx.processes.as_ref().and_then(|processes| processes.find(id)) else {
         return Touches::nothing();
     };
-    let typed = cx.scratch.get::<Typed>();
-    let before = typed.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned().unwrap_or_default();
-    let input = before + &text_of(args.action, data);
-    // A mark that does not stand on a line of the input ends it.
-    let mut mark = "INPUT".to_owned();
-    while input.lines().any(|line| line == mark) {
-        mark.push('_');
-    }
-    let mut touches = Touches::executing(format!("{} <<'{mark}'\n{}\n{mark}", entry.facts.command.trim_end(), input.trim_end_matches('\n')))
-        .because(format!("types into {id}, which runs {}", entry.facts.command));
+    let history = cx.scratch.get::<History>();
+    let before = history.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned().unwrap_or_default();
+    let now = text_of(args.action, data);
+    let mut touches =
+        Touches::executing(now.clone()).because(format!("types into {id}, which runs {}", entry.facts.command));
+    let into = entry.facts.command;
+    let unreadable = before.len() > LONGEST_HISTORY || edits_a_line(&into, &now);
+    touches.typed = Some(Typed { into, before, now, unreadable });
+    touches.unconfined = entry.facts.unconfined;
     touches.runs_in = Some(entry.facts.cwd);
     touches
+}
+
+/// Whether keys would change a line in a way that nobody can follow. Ctrl-C and Ctrl-D end things and edit nothing.
+fn edits_a_line(command: &str, text: &str) -> bool {
+    let program = command.split_whitespace().next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    let edits = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\x03' | '\x04');
+    !WORK_BY_KEYS.contains(&program) && text.contains(edits)
 }
 
 fn types(action: Action) -> bool {
@@ -405,11 +416,12 @@ async fn write(action: Action, data: &str, entry: &ProcessEntry, cx: &ToolCx) ->
         _ => data.as_bytes().to_vec(),
     };
     let before = process.output_len();
+    // Also when only a part of it arrives.
+    remember_typed(&entry.id, &text_of(action, data), cx);
     let taken = match process.write(&bytes).await {
         Ok(taken) => taken,
         Err(error) => return no_input(entry, error),
     };
-    remember_typed(&entry.id, &text_of(action, data), cx);
     let mut result = json!({ "session_id": entry.id, "status": "ok", "bytes_written": taken });
     if taken < bytes.len() {
         result["note"] = format!("{} more bytes wait until it reads them", bytes.len() - taken).into();
@@ -434,14 +446,13 @@ async fn write(action: Action, data: &str, entry: &ProcessEntry, cx: &ToolCx) ->
     Ok(ToolOutput::json(result).with_summary(format!("{} bytes", grouped(taken as u64))))
 }
 
-/// Keeps what stands on the last line for the judgement of what is typed next.
+/// Keeps what was typed for the judgement of what is typed next.
 fn remember_typed(id: &str, text: &str, cx: &ToolCx) {
-    let typed = cx.scratch.get::<Typed>();
-    let mut typed = typed.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let line = typed.entry(id.to_owned()).or_default();
-    line.push_str(text);
-    if let Some(end) = line.rfind('\n') {
-        line.drain(..=end);
+    let history = cx.scratch.get::<History>();
+    let mut history = history.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let typed = history.entry(id.to_owned()).or_default();
+    if typed.len() <= LONGEST_HISTORY {
+        typed.push_str(text);
     }
 }
 

@@ -107,6 +107,7 @@ fn facts(args: &Args, cx: &ToolCx) -> ProcessFacts {
         notify_on_complete: args.notify_on_complete,
         watch_patterns: args.watch_patterns.clone(),
         terminal: args.pty,
+        unconfined: args.without_sandbox && !cx.environment.confinement().is_empty(),
     }
 }
 

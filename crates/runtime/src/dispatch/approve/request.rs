@@ -20,6 +20,8 @@ use crate::task::Task;
 
 /// The argument of a tool that turns a call into a rehearsal.
 pub(super) const REHEARSE: &str = "rehearse";
+/// The argument that lets a command live on, which no rehearsal can show.
+const BACKGROUND: &str = "background";
 /// Who ends a request that no person and no model has answered.
 pub(super) const NOBODY: &str = "nobody";
 pub(super) const REVIEWER: &str = "the reviewer";
@@ -45,13 +47,14 @@ pub(super) async fn decide(call: &mut Call<'_>, stated: &Touches, facts: Vec<Str
     let task = call.scope.task;
     let Concern { reason, note, doubts } = concern;
     match call.scope.approve {
-        ApprovalMode::All => return Decision::Run,
+        // A wall that is on is left by nobody's leave but a person's.
+        ApprovalMode::All if !stated.unconfined => return Decision::Run,
         ApprovalMode::None => {
             return Decision::Refuse(format!(
                 "it {reason}, and nothing that needs approval runs here (--approve none)"
             ));
         }
-        ApprovalMode::Ask | ApprovalMode::Smart | ApprovalMode::Rehearse => {}
+        ApprovalMode::All | ApprovalMode::Ask | ApprovalMode::Smart | ApprovalMode::Rehearse => {}
     }
     // Every doubt needs its own yes; those that have one are not asked about again.
     let doubts: Vec<Doubt> = doubts.into_iter().filter(|doubt| !is_covered(task, doubt)).collect();
@@ -111,6 +114,7 @@ pub(super) async fn decide(call: &mut Call<'_>, stated: &Touches, facts: Vec<Str
 fn can_be_rehearsed(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> bool {
     let knows_how = |entry: &crate::registry::Entry| entry.tool.spec().parameters["properties"].get(REHEARSE).is_some();
     !stated.rehearsed
+        && call.arguments.get(BACKGROUND) != Some(&true.into())
         && doubts.iter().all(|doubt| doubt.rehearsable && !doubt.by_person)
         && call.entry.is_some_and(knows_how)
         && call.scope.task.environment.can_rehearse()
