@@ -32,14 +32,29 @@ const BASE: &str = "HERMES_TEST_BASE";
 const NO_WALL: &str = "no throw-away root: ";
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Large parts of the machine that no command needs: they are empty inside, so that walks over all files end soon.
-const LEFT_OUT: [&str; 7] = [
+const LEFT_OUT: [&str; 22] = [
     "usr/include",
+    "usr/lib/debug",
     "usr/lib/google-cloud-sdk",
+    "usr/lib/jvm",
+    "usr/lib/llvm-14",
     "usr/lib/node_modules",
+    "usr/lib/postgresql",
+    "usr/lib/python3",
+    "usr/share/X11",
+    "usr/share/alsa",
     "usr/share/doc",
+    "usr/share/i18n",
     "usr/share/icons",
     "usr/share/locale",
     "usr/share/man",
+    "usr/share/maven-repo",
+    "usr/share/mime",
+    "usr/share/postgresql",
+    "usr/share/source-highlight",
+    "usr/share/tcltk",
+    "usr/share/vim",
+    "usr/share/zoneinfo",
 ];
 /// Ways from `/proc` to the machine's settings and hardware.
 const READ_ONLY: [&str; 8] = ["sys", "sysrq-trigger", "irq", "bus", "acpi", "fs", "scsi", "mtrr"];
