@@ -229,7 +229,7 @@ EOF
             image.iso x.img file.txt big.txt deploy.key x y; do echo $f > $f; done
         echo 'rm -rf /' | base64 > payload.b64
         echo 'rm -rf /' | gzip > p.gz
-        echo 'rm -rf /' | xxd -p > p.hex
+        echo 'rm -rf /' | xxd -p > p.hex || :
         echo 'rm -rf /' > cmds.txt
         printf '/\0/home\0' > list.txt
         printf '#!/bin/sh\nrm -rf / /home\n' > evil
@@ -238,7 +238,7 @@ EOF
         tar cf a.tar cmds.txt
         tar czf app.tgz --transform 's,^,opt/app/,' key.pub
         export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b HOME=/
-        git init -q . && git add . && git commit -qm first && git branch feature && git tag v1.0
+        if command -v git; then git init -q .; git add .; git commit -qm first; git branch feature; git tag v1.0; fi
         echo changed > file.txt"#
     );
     let done = std::process::Command::new("bash").args(["-c", &script]).stdin(Stdio::null()).output().unwrap();
