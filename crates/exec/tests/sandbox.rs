@@ -534,6 +534,23 @@ fn the_system_calls_of_escapes_are_refused() {
     }
 }
 
+/// They are the machine's own. What is tried would leave them as they are.
+#[test]
+fn devices_can_be_used_and_their_modes_and_times_not_be_changed() {
+    for place in own_namespaces() {
+        for confinement in [place.confinement(), place.strict()] {
+            let used = place.run_in(&confinement, "echo x >/dev/null && head -c 2 /dev/zero | wc -c");
+            assert_eq!(used.output, "2\n", "{}", place.name());
+            for change in ["chmod 666", "chown \"$(id -u)\"", "touch -m -r /dev/null"] {
+                for name in ["null", "zero", "full", "random", "urandom", "tty"] {
+                    let got = place.run_in(&confinement, &format!("{change} /dev/{name}"));
+                    assert_ne!(got.code(), Some(0), "{} {change} {name}: {got:?}", place.name());
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn changes_of_an_overlay_land_apart_and_the_folder_stays_as_it_was() {
     for place in places() {

@@ -246,18 +246,21 @@ fn mount_points(table: &str) -> Vec<(PathBuf, MsFlags)> {
 /// The parts of `/dev`.
 struct Devices {
     folder: Tree,
-    nodes: Vec<(&'static str, OwnedFd)>,
+    nodes: Vec<(&'static str, Tree)>,
     terminals: OwnedFd,
     shared_memory: Tree,
     /// The terminal that the command has been given, so that it has a name inside.
-    own_terminal: Option<OwnedFd>,
+    own_terminal: Option<Tree>,
 }
 
 impl Devices {
     fn take() -> io::Result<Self> {
+        // A device on a read-only mount can be written, but its owner, who may be root here, cannot change its mode or
+        // times; they are those of the machine's own.
+        let take = |path: &Path| Tree::of(path, READ_ONLY | NO_SUID);
         let node = |name: &'static str| {
-            let handle = open_plain(&Path::new("/dev").join(name)).and_then(copy_tree);
-            handle.map(|handle| (name, handle)).map_err(step(format_args!("take /dev/{name}")))
+            let tree = take(&Path::new("/dev").join(name)).map_err(step(format_args!("take /dev/{name}")))?;
+            Ok((name, tree))
         };
         let terminals = [FsOption::Text(c"ptmxmode", c"0666"), FsOption::Text(c"mode", c"0620")];
         Ok(Self {
@@ -265,7 +268,7 @@ impl Devices {
             nodes: DEVICES.into_iter().map(node).collect::<io::Result<_>>()?,
             terminals: new_filesystem(c"devpts", &terminals, NO_SUID | NO_PROGRAMS).map_err(step("make /dev/pts"))?,
             shared_memory: Tree::scratch(0o1777).map_err(step("make /dev/shm"))?,
-            own_terminal: own_terminal().and_then(|path| open_plain(&path).and_then(copy_tree).ok()),
+            own_terminal: own_terminal().and_then(|path| take(&path).ok()),
         })
     }
 
@@ -273,7 +276,8 @@ impl Devices {
         let path = |name: &str| Path::new("/dev").join(name);
         place(&self.folder.handle, "/dev".as_ref(), true)?;
         for (name, node) in &self.nodes {
-            place(node, &path(name), false)?;
+            place(&node.handle, &path(name), false)?;
+            node.restrict_late(&path(name))?;
         }
         for (name, target) in DEVICE_LINKS {
             symlink(target, path(name))?;
@@ -281,7 +285,8 @@ impl Devices {
         place(&self.terminals, &path("pts"), true)?;
         place(&self.shared_memory.handle, &path("shm"), true)?;
         if let Some(terminal) = &self.own_terminal {
-            place(terminal, &path("console"), false)?;
+            place(&terminal.handle, &path("console"), false)?;
+            terminal.restrict_late(&path("console"))?;
         }
         make_read_only("/dev".as_ref())
     }
