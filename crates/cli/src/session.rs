@@ -271,24 +271,31 @@ fn session_id() -> String {
     format!("{}-{:012x}", std::process::id(), RandomState::new().build_hasher().finish() >> 16)
 }
 
+/// Who is there while an agent works.
+pub(crate) struct Present {
+    /// Who answers questions.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    /// Somebody hears what happens in the background after the call that began it.
+    pub(crate) hears_news: bool,
+}
+
 /// Everything that one agent needs, joined.
 pub(crate) async fn agent(
     world: &World,
     config: &Config,
     args: &AgentArgs,
     chosen: &Chosen,
-    asker: Option<Arc<dyn Asker>>,
+    present: Present,
     definitions: Arc<Definitions>,
     guard: &Arc<Guard>,
-    tells_news: bool,
 ) -> Result<Agent, Failure> {
     let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
     let mut task = task(world, config, args.cwd.as_deref()).await?;
-    task.asker = asker;
+    task.asker = present.asker;
     let judged = dispatcher(world, config, definitions.registry(), guard);
     let mode = approve(config, args.approve);
     task.approval = task_approvals(world, config, &judged.secrets);
-    task.processes = Some(processes(world, config, &task, &judged.secrets, tells_news));
+    task.processes = Some(processes(world, config, &task, &judged.secrets, present.hears_news));
     reap_quietly(world);
     if mode == ApprovalMode::Smart {
         let reviewer = models::reviewer(world, config, chosen).await?;

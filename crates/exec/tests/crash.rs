@@ -145,7 +145,8 @@ fn be_owner() {
             cwd: folder.clone(),
             notify_on_complete: false,
             watch_patterns: Vec::new(),
-            terminal: true, unconfined: false
+            terminal: true,
+            unconfined: false,
         };
         let reserved = table.reserve(facts).unwrap();
         let mut on_terminal = start(&format!("sleep {mark}; :"), reserved.place.clone());

@@ -15,7 +15,7 @@ use rustyline::{DefaultEditor, ExternalPrinter as _};
 use crate::args::{AgentArgs, Approve};
 use crate::config::edit;
 use crate::models;
-use crate::session::{self, Follow};
+use crate::session::{self, Follow, Present};
 use crate::terminal::out;
 use crate::terminal::person::TerminalPerson;
 use crate::terminal::screen::{Abilities, Screen, Stream};
@@ -37,8 +37,9 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     let asker: Arc<dyn Asker> = TerminalPerson::new(Arc::clone(&screen), world);
     let tools = session::tools_in_words(world, follow.config(), &args, follow.definitions())?;
     let new_agent = async |follow: &Follow| {
-        let (asker, definitions) = (Some(Arc::clone(&asker)), Arc::clone(follow.definitions()));
-        session::agent(world, follow.config(), &args, &chosen, asker, definitions, follow.guard(), true).await
+        let present = Present { asker: Some(Arc::clone(&asker)), hears_news: true };
+        let definitions = Arc::clone(follow.definitions());
+        session::agent(world, follow.config(), &args, &chosen, present, definitions, follow.guard()).await
     };
     let mut agent = new_agent(&follow).await?;
     let mut prompt = Prompt::new(world)?;

@@ -41,7 +41,8 @@ async fn one_task(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let nobody_to_ask = asker.is_none();
     let definitions = session::definitions(world, &config)?;
     let guard = crate::approvals::guard(world, &config)?;
-    let mut agent = session::agent(world, &config, &args.agent, &chosen, asker, definitions, &guard, false).await?;
+    let present = session::Present { asker, hears_news: false };
+    let mut agent = session::agent(world, &config, &args.agent, &chosen, present, definitions, &guard).await?;
     for note in agent.notes() {
         out::error(&format!("hermes: {}", visible(note)));
     }

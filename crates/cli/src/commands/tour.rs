@@ -45,7 +45,8 @@ pub(crate) async fn run(world: &World) -> Result<Exit, Failure> {
         .map_err(|error| Failure::new(format!("cannot make a scratch folder: {error}")))?;
     let guests = world.at_home(home.path());
     let guard = crate::approvals::guard(&guests, &config)?;
-    let mut agent = session::agent(&guests, &config, &args, &chosen, Some(asker), definitions, &guard, false).await?;
+    let present = session::Present { asker: Some(asker), hears_news: false };
+    let mut agent = session::agent(&guests, &config, &args, &chosen, present, definitions, &guard).await?;
     let answering = if with_terminal { "you answer its questions" } else { "its questions are answered by the script" };
     screen.say(&format!(
         "A tour of Hermes {}\n\nThe model in this tour is scripted: what it says was written beforehand, and\n\

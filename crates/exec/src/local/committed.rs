@@ -94,7 +94,13 @@ fn lock_if_free(undo: &Path) -> Result<File, String> {
 
 fn lock_file(undo: &Path) -> Result<File, String> {
     let path = undo.join(".lock");
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(|error| error.to_string())
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| error.to_string())
 }
 
 /// Brings commits to an end that a crash interrupted: each is taken back or finished. Before anybody works on. Answers

@@ -148,6 +148,7 @@ mod tests {
             notify_on_complete: false,
             watch_patterns: Vec::new(),
             terminal: true,
+            unconfined: false,
         };
         Record {
             id: "proc_1".into(),

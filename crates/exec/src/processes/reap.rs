@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 
 use super::{KEPT_AFTER_END, Record};
-use crate::local::{MARKER, pid_namespace, SCRATCH_LOCK, SCRATCH_PREFIX};
+use crate::local::{MARKER, SCRATCH_LOCK, SCRATCH_PREFIX, pid_namespace};
 
 /// What was cleared up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

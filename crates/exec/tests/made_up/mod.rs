@@ -59,7 +59,8 @@ pub(crate) fn facts(command: &str) -> ProcessFacts {
         cwd: "/".into(),
         notify_on_complete: false,
         watch_patterns: Vec::new(),
-        terminal: false, unconfined: false
+        terminal: false,
+        unconfined: false,
     }
 }
 
