@@ -105,7 +105,14 @@ impl LocalEnvironment {
         if let (FinishedHow::Exited(_), Some(report)) = (how, read_report(&mut prepared.report)) {
             let began: &ShellState = &prepared.began;
             let fresh = self.fresh_options(&report);
-            self.change_session(|session| session.absorb(began, report, fresh, moves));
+            let mut given: Vec<&str> = Vec::new();
+            if prepared.proxy.is_some() {
+                given.extend(crate::sandbox::PROXY_NAMES);
+            }
+            if prepared.job.terminal && !began.variables.contains_key(std::ffi::OsStr::new("TERM")) {
+                given.push("TERM");
+            }
+            self.change_session(|session| session.absorb(began, report, fresh, &given, moves));
         }
     }
 

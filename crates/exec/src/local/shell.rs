@@ -19,12 +19,14 @@ use std::path::{Path, PathBuf};
 type Bytes = Vec<u8>;
 
 /// Options that belong to one script, or to how we start the shell.
-const NOT_CARRIED: &[&str] = &["errexit", "nounset", "pipefail", "noexec", "expand_aliases", "interactive-comments"];
+const NOT_CARRIED: &[&str] =
+    &["cdable_vars", "errexit", "nounset", "pipefail", "noexec", "expand_aliases", "interactive-comments"];
 /// A longer variable is not carried: the system takes no argument or variable of more than 128 KiB (`execve(2)`), and the
 /// next command could not be started.
 const LONGEST_VARIABLE: usize = 120 * 1024;
-/// Variables that each shell makes for itself or gets from us.
-const NOT_OURS: &[&str] = &["_", "SHLVL", "PWD", "BASH_ENV", "SHELLOPTS", "BASHOPTS", super::MARKER];
+/// Variables that each shell makes for itself or gets from us, and `CDPATH`, with which `cd` would lead where nobody who
+/// reads the next command expects it.
+const NOT_OURS: &[&str] = &["_", "CDPATH", "SHLVL", "PWD", "BASH_ENV", "SHELLOPTS", "BASHOPTS", super::MARKER];
 
 /// What a session carries from command to command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,7 +99,15 @@ impl ShellState {
 
     /// Puts in what a shell changed that began with `began`. `fresh` are the options that a fresh shell has; without
     /// them, options stay as they are.
-    pub(crate) fn absorb(&mut self, began: &Self, report: Report, fresh: Option<&Options>, moves: bool) {
+    /// `given` names variables that were added for that command.
+    pub(crate) fn absorb(
+        &mut self,
+        began: &Self,
+        report: Report,
+        fresh: Option<&Options>,
+        given: &[&str],
+        moves: bool,
+    ) {
         if moves && report.cwd.as_os_str() != "" && report.cwd != began.cwd {
             self.cwd = report.cwd;
         }
@@ -105,6 +115,11 @@ impl ShellState {
             // Names that no shell can have stay, unseen by it.
             let kept = began.variables.iter().filter(|(name, _)| !is_shell_name(name) || is_not_ours(name));
             variables.retain(|name, value| !is_not_ours(name) && name.len() + value.len() < LONGEST_VARIABLE);
+            // What goes with one command only, such as the address of its proxy, stays as the session has it.
+            for name in given {
+                variables.remove(OsStr::new(name));
+                variables.extend(began.variables.get_key_value(OsStr::new(name)).map(|(n, v)| (n.clone(), v.clone())));
+            }
             variables.extend(kept.map(|(name, value)| (name.clone(), value.clone())));
             apply_changes(&mut self.variables, &began.variables, variables);
         }
@@ -118,6 +133,11 @@ impl ShellState {
     /// Bash source that defines what is carried, as far as it is not in `first`.
     pub(crate) fn carried(&self, first: &Self) -> String {
         let mut text = Bytes::new();
+        for name in first.variables.keys().filter(|name| !self.variables.contains_key(*name) && is_shell_name(name)) {
+            text.extend(b"unset ");
+            text.extend(name.as_bytes());
+            text.push(b'\n');
+        }
         for (name, value) in &self.variables {
             let is_ours = is_not_ours(name) || name == "OLDPWD" || !is_shell_name(name);
             if !is_ours && first.variables.get(name) != Some(value) {
@@ -434,8 +454,8 @@ mod tests {
             options_look_fresh: true,
             options: Options::default(),
         };
-        session.absorb(&began, report(&[("GONE", "1"), ("SAME", "1"), ("ONE", "1")]), None, true);
-        session.absorb(&began, report(&[("SAME", "1"), ("TWO", "2")]), None, true);
+        session.absorb(&began, report(&[("GONE", "1"), ("SAME", "1"), ("ONE", "1")]), None, &[], true);
+        session.absorb(&began, report(&[("SAME", "1"), ("TWO", "2")]), None, &[], true);
         let wanted = [("ONE", "1"), ("SAME", "1"), ("TWO", "2")].map(|(name, value)| (os(name), os(value)));
         assert_eq!(session.variables, wanted.into());
     }

@@ -42,6 +42,7 @@ use serde::{Deserialize, Serialize};
 
 pub use launch::launch;
 pub use level::Level;
+pub(crate) use network::PROXY_NAMES;
 pub use preflight::{Preflight, Probe, preflight};
 pub use secrets::secrets;
 

@@ -15,6 +15,9 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 /// What programs look for; most read the small letters, some the capital ones.
 const PROXY_VARIABLES: [&str; 6] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
+/// All variables that are set for a command with a way to the network.
+pub(crate) const PROXY_NAMES: [&str; 8] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "NO_PROXY", "no_proxy"];
 
 /// Switches on the loopback device of this network namespace.
 #[expect(unsafe_code, reason = "ioctl(2) with a structure that nix does not know")]
