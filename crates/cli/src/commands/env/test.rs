@@ -1,5 +1,7 @@
 //! `hermes env test [NAME]`: the conformance suite against a backend as it is configured here.
 
+use std::path::PathBuf;
+
 use hermes_core::plural;
 use hermes_exec::conformance::{Check, Outcome, run_and_tell};
 use hermes_runtime::names::did_you_mean;
@@ -14,21 +16,27 @@ use crate::terminal::text::{visible, wrapped};
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
+/// The local backend inside of its sandbox, whatever the configuration says.
+const SANDBOX: &str = "sandbox";
+
 pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
-    let config = Config::load_and_warn(world)?;
+    let mut config = Config::load_and_warn(world)?;
     let chosen = config.text("terminal.backend").unwrap_or_default();
     let name = name.unwrap_or(&chosen);
     if NOT_YET.iter().any(|(known, _)| *known == name) {
         return Err(Failure::new(format!("the backend {name} is not in this build yet (hermes env list)")));
     }
-    if name != LOCAL {
-        let known = NOT_YET.iter().map(|(name, _)| *name).chain([LOCAL]);
+    if name == SANDBOX && config.text("terminal.sandbox").as_deref() == Some("off") {
+        config.say("terminal.sandbox", "workspace");
+    }
+    if name != LOCAL && name != SANDBOX {
+        let known = NOT_YET.iter().map(|(name, _)| *name).chain([LOCAL, SANDBOX]);
         let hint = did_you_mean(name, known);
         return Err(Failure::usage(format!("there is no backend \"{}\"{hint} (hermes env list)", visible(name))));
     }
     let folder = tempfile::Builder::new()
         .prefix("hermes-env-test-")
-        .tempdir()
+        .tempdir_in(place(world))
         .map_err(|error| Failure::new(format!("cannot make a temporary folder: {error}")))?;
     let environment = session::task(world, &config, Some(folder.path())).await?.environment;
     if !as_json {
@@ -62,6 +70,12 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
         out::line(&format!("{passed} passed{skipped}{failed}."))?;
     }
     Ok(if failed > 0 { Exit::Failed } else { Exit::Done })
+}
+
+/// Where the checks are made. What is below /tmp is a command's own in the sandbox, and the agent's home is hidden there.
+fn place(world: &World) -> PathBuf {
+    let cache = world.user_home.join(".cache");
+    if cache.is_dir() { cache } else { std::env::temp_dir() }
 }
 
 fn line(check: &Check) -> String {
