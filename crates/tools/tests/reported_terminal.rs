@@ -132,6 +132,18 @@ async fn terminal_05_a_process_substitution_does_not_hide_the_end() {
 
 #[tokio::test]
 async fn terminal_06_commands_with_a_terminal_leave_no_descriptor() {
+    const ALONE: &str = "HERMES_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        // Other tests open descriptors in this process as well, so this one gets a process of its own.
+        let name = "terminal_06_commands_with_a_terminal_leave_no_descriptor";
+        let alone = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact"])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
+        assert!(alone.status.success(), "{}", String::from_utf8_lossy(&alone.stdout));
+        return;
+    }
     let session = Session::new();
     let open = || fs::read_dir("/proc/self/fd").unwrap().count();
     session.call("terminal", json!({ "command": "true", "pty": true })).await;
