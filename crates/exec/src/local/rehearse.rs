@@ -195,7 +195,7 @@ impl Rehearsal for LocalRehearsal {
                     break;
                 }
                 match stage.diff(entry) {
-                    Ok(Diff::Text { unified, .. }) => text += &unified,
+                    Ok(text_diff @ Diff::Text { .. }) => text += &text_diff.to_string(),
                     Ok(summary @ Diff::Summary { .. }) => text += &format!("{}: {summary}\n", entry.path.display()),
                     Err(error) => text += &format!("{error}\n"),
                 }

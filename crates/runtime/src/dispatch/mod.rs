@@ -136,6 +136,8 @@ pub struct Call<'a> {
     pub(crate) binding: Option<String>,
     /// What the judge said about it.
     pub(crate) judged: Option<Verdict>,
+    /// It is a rehearsal of what would run without a question.
+    pub(crate) runs_unasked: bool,
     /// What it touches, through links, once somebody has looked.
     pub(crate) touches: Option<Touches>,
     /// It was refused, and no approval can change that.
@@ -264,6 +266,7 @@ impl Dispatcher {
             outside: None,
             binding: None,
             judged: None,
+            runs_unasked: false,
             touches: None,
             forbidden: false,
             outcome: None,

@@ -118,9 +118,16 @@ async fn judged_and_decided(call: &mut Call<'_>) -> Option<Decision> {
 }
 
 /// Asks the judge, and keeps what the call touches.
-fn judged(call: &mut Call<'_>, spec: &ToolSpec, stated: &Touches, looked: Looked) -> Verdict {
+fn judged(call: &mut Call<'_>, spec: &ToolSpec, stated: &Touches, mut looked: Looked) -> Verdict {
     let request = looked.request(call, spec, stated);
     let (verdict, outside) = (call.judge.judge(&request), call.judge.outside(&request));
+    if stated.rehearsed {
+        // Whether the same command would run without a question is settled here, as things are before it runs.
+        let plain = Touches { rehearsed: false, ..stated.clone() };
+        looked.touches.rehearsed = false;
+        call.runs_unasked = call.judge.judge(&looked.request(call, spec, &plain)) == Verdict::Allow;
+        looked.touches.rehearsed = true;
+    }
     call.outside = outside;
     call.touches = Some(looked.touches);
     verdict

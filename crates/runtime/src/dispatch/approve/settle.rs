@@ -7,12 +7,10 @@ use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
 use hermes_core::{
-    Answer, Approval, ApprovalRequest, Concern, Content, Doubt, JudgeRequest, Pending, Question, Rehearsal, RequestEnd,
-    Verdict,
+    Answer, Approval, ApprovalRequest, Concern, Content, Doubt, Pending, Question, Rehearsal, RequestEnd,
 };
 use serde_json::{Value, json};
 
-use super::look::Looked;
 use super::request::{NOBODY, Open, REVIEWER, reviewed};
 use super::{digest, facts};
 use crate::dispatch::{ApprovalMode, Call, Phase, Step};
@@ -76,7 +74,7 @@ async fn decided(call: &mut Call<'_>, rehearsal: &dyn Rehearsal) -> Result<Strin
         ApprovalMode::None => return Err("nothing that needs approval happens here (--approve none)".into()),
         ApprovalMode::Ask | ApprovalMode::Smart | ApprovalMode::Rehearse => {}
     }
-    if would_run_unasked(call).await {
+    if call.runs_unasked {
         return Ok("no question is needed about this command".into());
     }
     let diff = rehearsal.diff().await;
@@ -85,9 +83,13 @@ async fn decided(call: &mut Call<'_>, rehearsal: &dyn Rehearsal) -> Result<Strin
     let open = Open::new(call, &request).map_err(|why| format!("the book of approvals cannot be written: {why}"))?;
     let task = call.scope.task;
     let ended = |open: Open<'_>, end, by: &str| open.end(task, &doubts, end, by, "commits a rehearsal");
-    if call.scope.approve == ApprovalMode::Smart {
+    // What is too long for the reviewer to read is for the person, who sees all of it.
+    if call.scope.approve == ApprovalMode::Smart && diff.len() <= FOR_THE_REVIEWER {
         let mut seen = request.clone();
-        let shown: String = diff.chars().take(FOR_THE_REVIEWER).collect();
+        let shown = match &call.hooks.redactor {
+            Some(redactor) => redactor.redact(&diff),
+            None => diff.as_str().into(),
+        };
         seen.subject = format!("{}\n\n{}\n\n{shown}", request.subject, lines.join("\n"));
         if reviewed(call, &seen, &doubts).await.is_ok() {
             return ended(open, RequestEnd::ApprovedOnce, REVIEWER).map_or(Ok(REVIEWER.to_owned()), Err);
@@ -125,17 +127,6 @@ async fn decided(call: &mut Call<'_>, rehearsal: &dyn Rehearsal) -> Result<Strin
             Err("nobody answered".into())
         }
     }
-}
-
-/// Whether the same command would run as it is, by the judge's word and by what was approved before.
-async fn would_run_unasked(call: &Call<'_>) -> bool {
-    let Some(entry) = call.entry else { return false };
-    let task = call.scope.task;
-    let mut stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
-    stated.rehearsed = false;
-    let Ok(looked) = Looked::through_links(task, &stated).await else { return false };
-    let judge_request: JudgeRequest<'_> = looked.request(call, entry.tool.spec(), &stated);
-    call.judge.judge(&judge_request) == Verdict::Allow
 }
 
 fn request(call: &Call<'_>, lines: &[String]) -> (ApprovalRequest, Vec<Doubt>) {
