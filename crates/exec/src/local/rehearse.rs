@@ -196,7 +196,7 @@ impl Rehearsal for LocalRehearsal {
                 }
                 match stage.diff(entry) {
                     Ok(text_diff @ Diff::Text { .. }) => text += &text_diff.to_string(),
-                    Ok(summary @ Diff::Summary { .. }) => text += &format!("{}: {summary}\n", entry.path.display()),
+                    Ok(summary @ Diff::Summary { .. }) => text += &format!("{}: {summary}", entry.path.display()),
                     Err(error) => text += &format!("{error}\n"),
                 }
             }
