@@ -556,16 +556,16 @@ fn changes_of_an_overlay_land_apart_and_the_folder_stays_as_it_was() {
     for place in places() {
         fs::write(place.path("work/kept"), "old\n").unwrap();
         fs::write(place.path("work/gone"), "old\n").unwrap();
-        fs::create_dir(place.path("scratch/work")).unwrap();
+        fs::create_dir(place.path("scratch/kernel")).unwrap();
         let own = place.nobody.then_some(NOBODY);
-        for name in ["work/kept", "work/gone", "scratch/work"] {
+        for name in ["work/kept", "work/gone", "scratch/kernel"] {
             std::os::unix::fs::chown(place.path(name), own, own).unwrap();
         }
         fs::create_dir(place.path("scratch/upper")).unwrap();
         std::os::unix::fs::chown(place.path("scratch/upper"), own, own).unwrap();
         let mut confinement = place.confinement();
         confinement.writable[0].backing =
-            Backing::Overlay { upper: place.path("scratch/upper"), work: place.path("scratch/work") };
+            Backing::Overlay { upper: place.path("scratch/upper"), work: place.path("scratch/kernel") };
         if place.mechanism != Mechanism::Namespaces {
             let error = refused(&place, &confinement);
             assert!(error.starts_with("sandbox: cannot keep changes apart of"), "{error}");
@@ -580,7 +580,7 @@ fn changes_of_an_overlay_land_apart_and_the_folder_stays_as_it_was() {
         assert_eq!(fs::read_to_string(place.path("scratch/upper/kept")).unwrap(), "new\n");
         assert_eq!(fs::read_to_string(place.path("scratch/upper/d/f")).unwrap(), "x\n");
         // The kernel leaves a folder there that only root could remove as it is.
-        fs::set_permissions(place.path("scratch/work/work"), fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(place.path("scratch/kernel/work"), fs::Permissions::from_mode(0o700)).unwrap();
     }
 }
 

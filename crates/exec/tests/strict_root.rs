@@ -26,7 +26,7 @@ const CASES: &str = include_str!("../../../cases/approval.jsonl");
 /// What no command may get to see.
 const SECRET: &str = "nobody-may-see-this-c0ffee";
 const HOME: &str = "/home/u";
-const WORKSPACE: &str = "/srv/work/here";
+const WORKSPACE: &str = "/srv/shop/here";
 const TEMPLATE: &str = "/srv/template";
 const LIMIT: Duration = Duration::from_secs(3);
 
@@ -111,8 +111,8 @@ const MORE: &[&str] = &[
     "ln -s / root; rm -rf root/ root/* root/home; echo x > root/opt/app/x; cat root/home/u/.ssh/id_rsa",
     "ln -s /opt/app out; bash -c 'echo x > out/file; rm -rf out/'; ln -s /etc/shadow s; cat s; cat < s; dd if=s",
     "ln -sfn /srv ../here; ln -sfn / .; mv ../here ../there; rmdir ../here; rm -rf ../here; rm -rf ../../*",
-    "cd /srv/work && mv here gone; ln -s / here; ls here; rm -rf /srv/work /srv/template",
-    "rm -rf . .. ../.. ../../.. /srv/work/..",
+    "cd /srv/shop && mv here gone; ln -s / here; ls here; rm -rf /srv/shop /srv/template",
+    "rm -rf . .. ../.. ../../.. /srv/shop/..",
     "echo x > ../shared/notes; echo x > ../outside; echo x > /opt/app/file; : > /var/www/index.html; echo x > /outside",
     "hostname gone; domainname gone; hostnamectl set-hostname gone; echo gone > /etc/hostname",
     "date -s 2001-01-01; date -s @0; hwclock --set --date=2001-01-01; timedatectl set-time 2001-01-01; adjtimex -o 9000",
@@ -202,7 +202,7 @@ fn prepare() {
     let script = format!(
         r#"set -e
         exec < /dev/null
-        for d in /home/app /home/user /opt/app /var/www /var/lib/mysql /host /data/@home /srv/work/shared /tmp/build-cache \
+        for d in /home/app /home/user /opt/app /var/www /var/lib/mysql /host /data/@home /srv/shop/shared /tmp/build-cache \
             /etc/cron.d /etc/sudoers.d /root/.ssh /boot /var/spool/cron/crontabs; do
             mkdir -p $d; echo content > $d/file
         done

@@ -35,14 +35,14 @@ fn each_kind_of_place_has_its_answer() {
              /home/u/.hermes/.env /home/u/.hermes/auth.json /home/u/.hermes/auth.lock /home/u/.hermes/mcp-tokens/a.json
              /home/u/.hermes/webhook_subscriptions.json /home/u/.hermes/pairing/a /home/u/.hermes/hermes.db
              /home/u/.hermes/hermes.db-wal /home/u/.hermes/state.db /home/u/.hermes/sessions/2026/a.json
-             /home/u/.hermes/profiles/work/.env /home/u/.hermes/profiles/work/auth.json /home/other/.aws/config
+             /home/u/.hermes/profiles/office/.env /home/u/.hermes/profiles/office/auth.json /home/other/.aws/config
              /root/.kube/config /Users/ann/.netrc /dev/sda /dev/nvme0n1p1 /dev/mapper/root /run/secrets/token",
         ),
         (
             "rwp",
             "/home/u/.ssh/id_rsa /home/u/.ssh/id_ed25519 /home/u/.ssh/work /home/u/.SSH/ID_RSA /root/.ssh/id_rsa /home/u/.npmrc
              /etc/shadow /etc/shadow- /etc/gshadow /etc/sudoers /etc/sudoers.d/a /etc/ssl/private/a /etc/ssh/ssh_host_rsa_key
-             /home/u/.hermes/config.yaml /home/u/.hermes/profiles/work/config.yaml /proc/1/mem",
+             /home/u/.hermes/config.yaml /home/u/.hermes/profiles/office/config.yaml /proc/1/mem",
         ),
         (
             "-wp",
@@ -59,7 +59,7 @@ fn each_kind_of_place_has_its_answer() {
              /home/u/.config/autostart/a.desktop /home/u/.config/systemd/user/a.service /home/u/Library/LaunchAgents/a.plist
              /p/.git/hooks/pre-commit /p/.git/config /p/sub/.git/modules/a/hooks/post-checkout /home/u/.gitconfig
              /home/u/.local/bin/x /usr/local/bin/x /usr/bin/env /bin/sh /lib64/ld.so /home/u/.hermes/plugins/a.py
-             /home/u/.hermes/skills/x/SKILL.md /home/u/.hermes/SOUL.md /home/u/.hermes/profiles/work/hooks/a",
+             /home/u/.hermes/skills/x/SKILL.md /home/u/.hermes/SOUL.md /home/u/.hermes/profiles/office/hooks/a",
         ),
         (
             "---",

@@ -59,8 +59,8 @@ pub struct SandboxWish {
 }
 
 impl SandboxWish {
-    /// What grants this by `mechanism` to a command that works in `folders`. A path is taken as it leads now; what is not
-    /// there cannot be kept apart and is left out. `variables` say where tool chains are.
+    /// What grants this by `mechanism` to a command that works in `folders`. A writable path is taken as it leads now, and
+    /// left out if it is not there. `variables` say where tool chains are.
     pub fn confinement(
         &self,
         mechanism: Mechanism,

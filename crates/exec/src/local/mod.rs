@@ -26,11 +26,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::plain::Reading;
-use crate::sandbox::{Confinement, Preflight};
-use crate::supervisor::protocol::{INHERITED, Job, Request, Role};
-use crate::supervisor::{ForkServer, Supervised, Wiring, group};
-use crate::{environment_variables, files};
 use async_trait::async_trait;
 use futures::future::join_all;
 use hermes_core::{
@@ -39,6 +34,12 @@ use hermes_core::{
 };
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use tokio_util::sync::DropGuard;
+
+use crate::plain::Reading;
+use crate::sandbox::{Confinement, Preflight};
+use crate::supervisor::protocol::{INHERITED, Job, Request, Role};
+use crate::supervisor::{ForkServer, Supervised, Wiring, group};
+use crate::{environment_variables, files};
 
 pub use committed::{CommittedRehearsal, recover_commits};
 pub use confined::{Reach, SandboxWish, Strictness};
@@ -49,7 +50,7 @@ use process::LocalProcess;
 use rehearse::Rehearsals;
 use shell::{Options, Report, ShellState};
 
-/// The variable that marks every process of a command: how [`crate::reap`] finds what a crash left.
+/// The variable that marks every process of a command: how [`crate::processes::reap`] finds what a crash left.
 pub(crate) const MARKER: &str = "HERMES_RUN";
 /// How the names of our temporary folders begin, and the file in them that is locked while they are in use.
 pub(crate) const SCRATCH_PREFIX: &str = "hermes-";
@@ -150,6 +151,7 @@ impl LocalEnvironment {
             spawned: Mutex::default(),
         })
     }
+
     /// Confines its commands. An error says why that is not possible as it was wished for.
     pub fn confined(mut self, wish: SandboxWish, preflight: &Preflight) -> Result<Self, String> {
         let scratch = std::fs::canonicalize(self.scratch.path()).map_err(|error| error.to_string())?;
@@ -327,6 +329,7 @@ struct Prepared {
     /// Whoever serves its way to the network.
     proxy: Option<DropGuard>,
 }
+
 #[async_trait]
 impl Environment for LocalEnvironment {
     fn backend(&self) -> &'static str {
@@ -357,6 +360,7 @@ impl Environment for LocalEnvironment {
     fn carried(&self) -> String {
         self.session().carried(&self.first)
     }
+
     fn confinement(&self) -> Vec<String> {
         let Some(Sandbox { confinement, level, .. }) = &self.sandbox else { return Vec::new() };
         let lines = [&level.files, &level.processes, &level.network, &level.system_calls];

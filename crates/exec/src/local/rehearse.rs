@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::committed::{CommittedRehearsal, lock, private_folder};
 use super::{LocalEnvironment, Sandbox, end};
 use crate::rehearsal::{Changes, Diff, Method, Mount, Stage};
-use crate::sandbox::{Backing, Confinement, Limits, Mechanism, Network, View, WritableRoot, preflight};
+use crate::sandbox::{Backing, Confinement, Mechanism, Network, WritableRoot, preflight};
 
 /// What is copied at most where overlays cannot be mounted.
 const COPY: Method = Method::Copy { most_bytes: 1 << 30, most_files: 100_000 };
@@ -69,12 +69,7 @@ impl Rehearsals {
         };
         let mut confinement = match sandbox {
             Some(sandbox) => sandbox.confinement.clone(),
-            None => Confinement {
-                view: View::Everything,
-                hidden: self.setup.hidden.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect(),
-                limits: Limits::default(),
-                ..Confinement::new(mechanism)
-            },
+            None => Confinement { hidden: self.setup.hidden.clone(), ..Confinement::new(mechanism) },
         };
         confinement.mechanism = mechanism;
         confinement.network = Network::Off;
@@ -136,7 +131,11 @@ impl LocalEnvironment {
         let script = command.script.clone();
         let (finished, supervised) = self.run_confined(command, cancel, confinement).await?;
         // What it left running could still write; and nothing may hold the stand-in when it is looked at.
-        end(&self.server, &supervised, Duration::ZERO).await;
+        let left = end(&self.server, &supervised, Duration::ZERO).await;
+        if left > 0 {
+            let why = format!("{left} of its processes would not end, so nobody can tell what it did");
+            return Err(EnvironmentError::Lost(std::io::Error::other(why)));
+        }
         let looked = blocking(move || {
             let changes = stage.changes().map_err(|error| error.to_string())?;
             Ok((stage, changes))
