@@ -120,7 +120,8 @@ fn can_be_rehearsed(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> bool
         && call.scope.task.environment.can_rehearse()
 }
 
-fn made(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> ApprovalRequest {
+/// The request for a yes to `doubts`.
+pub(super) fn made(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> ApprovalRequest {
     let task = call.scope.task;
     let tool = call.tool_name().to_owned();
     let opened = SystemTime::now();

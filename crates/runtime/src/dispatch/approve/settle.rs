@@ -3,7 +3,7 @@
 //! A command that would have run without a question is committed without one. Otherwise somebody decides who now sees
 //! what it did: the reviewer, or the person. Silence throws it away.
 
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use hermes_core::{
@@ -11,10 +11,8 @@ use hermes_core::{
 };
 use serde_json::{Value, json};
 
-use super::request::{NOBODY, Open, REVIEWER, reviewed};
-use super::{digest, facts};
+use super::request::{NOBODY, Open, REVIEWER, made, reviewed};
 use crate::dispatch::{ApprovalMode, Call, Phase, Step};
-use crate::task::Task;
 
 /// Bytes of the differences that a reviewer reads.
 const FOR_THE_REVIEWER: usize = 20_000;
@@ -130,24 +128,9 @@ async fn decided(call: &mut Call<'_>, rehearsal: &dyn Rehearsal) -> Result<Strin
 }
 
 fn request(call: &Call<'_>, lines: &[String]) -> (ApprovalRequest, Vec<Doubt>) {
-    let task = call.scope.task;
-    let opened = SystemTime::now();
     let touches = call.touches.clone().unwrap_or_default();
-    let concern = Concern::new(format!("commits what a rehearsal did: {}", lines.join("; ")), None, None);
-    let tool = call.tool_name().to_owned();
-    let request = ApprovalRequest {
-        id: Task::request_id(opened),
-        task: task.id.clone(),
-        subject: facts::subject(call, &touches),
-        cwd: touches.runs_in.clone().unwrap_or_else(|| task.environment.cwd()),
-        digest: digest(task, &tool, &call.arguments, &touches),
-        tool,
-        doubts: concern.doubts.iter().map(|doubt| doubt.what.clone()).collect(),
-        scopes: Vec::new(),
-        opened,
-        expires: opened + task.approval.expires,
-    };
-    (request, concern.doubts)
+    let doubts = Concern::new(format!("commits what a rehearsal did: {}", lines.join("; ")), None, None).doubts;
+    (made(call, &touches, &doubts), doubts)
 }
 
 /// The end of the command in the words of the tool.
