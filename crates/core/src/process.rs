@@ -31,6 +31,21 @@ pub struct Start {
     pub watch: Vec<String>,
 }
 
+impl Start {
+    /// A script in the session's directory, without a terminal, with nothing to read and nothing that is watched for.
+    pub fn new(script: impl Into<String>, place: Place) -> Self {
+        Self {
+            script: script.into(),
+            cwd: None,
+            terminal: None,
+            input: false,
+            place,
+            unconfined: false,
+            watch: Vec::new(),
+        }
+    }
+}
+
 /// Where a process in the background leaves its traces. Whoever starts it makes the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {

@@ -122,15 +122,7 @@ impl Here {
     fn start_and_kill(&self, script: &str) -> (Duration, Duration, Duration) {
         let log = self.log();
         let place = Place { log, facts: String::new() };
-        let start = Start {
-            script: script.into(),
-            cwd: None,
-            terminal: None,
-            input: false,
-            place,
-            unconfined: false,
-            watch: Vec::new(),
-        };
+        let start = Start::new(script, place);
         self.runtime.block_on(async {
             let began = Instant::now();
             let process = self.environment.spawn(start).await.unwrap();

@@ -114,8 +114,8 @@ async fn secrets_processes_and_the_network_are_out_of_reach() {
 async fn a_process_in_the_background_is_confined_and_ends_whole() {
     let Some(here) = here(Strictness::Workspace, Reach::Off) else { return };
     let place = Place { log: here.path("log"), facts: String::new() };
-    let script = "setsid sleep 300 & cat; touch ../outside; echo \"tried: $?\"; sleep 300".into();
-    let start = Start { script, cwd: None, terminal: None, input: true, place, unconfined: false, watch: Vec::new() };
+    let script = "setsid sleep 300 & cat; touch ../outside; echo \"tried: $?\"; sleep 300";
+    let start = Start { input: true, ..Start::new(script, place) };
     let process = here.environment.spawn(start).await.unwrap();
     process.write(b"typed\n").await.unwrap();
     process.close_input().await.unwrap();

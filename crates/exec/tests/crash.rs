@@ -12,13 +12,13 @@ use std::time::{Duration, SystemTime};
 
 use hermes_core::{
     CancellationToken, Clock, Environment as _, EnvironmentError, FinishedHow, ProcessFacts, ProcessState,
-    Processes as _, TerminalSize,
+    Processes as _, Start, TerminalSize,
 };
 use hermes_exec::LocalEnvironment;
 use hermes_exec::processes::{ProcessTable, Record, TableSetup, reap};
 use observed::{
     Here, PATIENCE, command, descendants, fork_server_of, is_alive, kill, mark, ourselves, parent, processes_with,
-    runtime, start, until, within,
+    runtime, until, within,
 };
 
 /// What a program's end may take to reach everything that it started: a second to end by itself, and then some.
@@ -149,7 +149,7 @@ fn be_owner() {
             unconfined: false,
         };
         let reserved = table.reserve(facts).unwrap();
-        let mut on_terminal = start(&format!("sleep {mark}; :"), reserved.place.clone());
+        let mut on_terminal = Start::new(format!("sleep {mark}; :"), reserved.place.clone());
         on_terminal.terminal = Some(TerminalSize::default());
         table.register(reserved, environment.spawn(on_terminal).await.unwrap());
         let scripts = [

@@ -371,15 +371,7 @@ async fn a_shell_that_cannot_be_started_says_why_and_nothing_counts_as_run() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("argument list too long; it did not run"), "{error}");
     let place = Place { log: here.path("a.log"), facts: "{}".into() };
-    let start = Start {
-        script: "echo hi".into(),
-        cwd: None,
-        terminal: None,
-        input: false,
-        place,
-        unconfined: false,
-        watch: Vec::new(),
-    };
+    let start = Start::new("echo hi", place);
     let error = here.environment.spawn(start).await.unwrap_err().to_string();
     assert!(error.contains("argument list too long; it did not run"), "{error}");
     assert_eq!(here.environment.list(&here.path("")).await.unwrap(), [] as [&str; 0], "no log of nothing");
@@ -389,15 +381,7 @@ async fn a_shell_that_cannot_be_started_says_why_and_nothing_counts_as_run() {
 async fn the_end_of_a_process_is_told_although_what_it_left_prints_for_ever() {
     let here = here();
     let place = Place { log: here.path("a.log"), facts: String::new() };
-    let start = Start {
-        script: "yes & yes & sleep 0.1; exit 3".into(),
-        cwd: None,
-        terminal: None,
-        input: false,
-        place,
-        unconfined: false,
-        watch: Vec::new(),
-    };
+    let start = Start::new("yes & yes & sleep 0.1; exit 3", place);
     let process = here.environment.spawn(start).await.unwrap();
     tokio::time::timeout(Duration::from_secs(30), process.ended()).await.unwrap();
     assert_eq!(process.state(), ProcessState::Ended(FinishedHow::Exited(3)));

@@ -17,11 +17,11 @@ use std::time::Duration;
 use futures::poll;
 use hermes_core::{
     CancellationToken, Environment as _, FinishedHow, InputError, Process, ProcessFacts, ProcessNews, ProcessState,
-    Processes as _, TerminalSize,
+    Processes as _, Start, TerminalSize,
 };
 use hermes_exec::processes::{Attached, ProcessTable, Record};
 use made_up::{MadeUp, MaskingRedactor, SetClock, facts, line, setup};
-use observed::{Here, PATIENCE, is_alive, kill, mark, parent, processes_with, start, until};
+use observed::{Here, PATIENCE, is_alive, kill, mark, parent, processes_with, until};
 
 /// A table over a folder of its own with a time of its own.
 struct Table {
@@ -72,7 +72,7 @@ fn watching(command: &str, pattern: &str) -> ProcessFacts {
 /// Starts something real and puts it into a table.
 async fn start_in(table: &ProcessTable, here: &Here, facts: ProcessFacts) -> (String, Arc<dyn Process>) {
     let reserved = table.reserve(facts).unwrap();
-    let mut start = start(&reserved.facts.command, reserved.place.clone());
+    let mut start = Start::new(&reserved.facts.command, reserved.place.clone());
     start.watch.clone_from(&reserved.facts.watch_patterns);
     start.terminal = reserved.facts.terminal.then(TerminalSize::default);
     let (id, process) = (reserved.id.clone(), here.environment.spawn(start).await.unwrap());

@@ -132,15 +132,7 @@ impl<'e> Subject<'e> {
 
     /// What starts `script` in the background, with a log under `name`.
     pub(super) fn start(&self, name: &str, script: &str) -> Start {
-        Start {
-            script: script.to_owned(),
-            cwd: None,
-            terminal: None,
-            input: false,
-            place: self.place(name),
-            unconfined: false,
-            watch: Vec::new(),
-        }
+        Start::new(script, self.place(name))
     }
 
     pub(super) fn place(&self, name: &str) -> Place {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Command, Environment as _, Finished, Place, Process, Start, TerminalSize};
+use hermes_core::{CancellationToken, Command, Environment as _, Finished, Place, Process, Start};
 use hermes_exec::LocalEnvironment;
 
 /// How long something that should happen may take; only a failing test waits for it.
@@ -36,17 +36,12 @@ impl Here {
 
     pub(crate) async fn spawn(&self, name: &str, script: &str) -> Arc<dyn Process> {
         let place = Place { log: self.path(name).with_extension("log"), facts: String::new() };
-        self.environment.spawn(start(script, place)).await.unwrap()
+        self.environment.spawn(Start::new(script, place)).await.unwrap()
     }
 }
 
 pub(crate) fn command(script: &str) -> Command {
     Command::new(script, PATIENCE, 50_000)
-}
-
-pub(crate) fn start(script: &str, place: Place) -> Start {
-    let (terminal, watch) = (None::<TerminalSize>, Vec::new());
-    Start { script: script.into(), cwd: None, terminal, input: false, place, unconfined: false, watch }
 }
 
 /// A runtime for a test that needs to know which threads there are.

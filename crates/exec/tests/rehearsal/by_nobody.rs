@@ -1,28 +1,9 @@
 //! Root may do everything, and so would hide what others may not: all tests once more without its rights.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
+use crate::again;
 
 fn holds_for_nobody(tests: &str) {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    // The test program may lie where nobody can reach it.
-    let program = folder.path().join("tests");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let output = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(&program)
-        .args([tests, "--skip", "ten_thousand"])
-        .env("TMPDIR", folder.path())
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && !said.contains("running 0 tests"), "{said}");
+    again::all_as_nobody(&[tests, "--skip", "ten_thousand"]);
 }
 
 #[test]
