@@ -10,7 +10,7 @@ use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
 use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness, recover_commits};
 use hermes_exec::processes::{ProcessTable, TableSetup, reap};
-use hermes_exec::sandbox::{preflight, secrets};
+use hermes_exec::sandbox::preflight;
 use hermes_guard::Guard;
 use hermes_guard::injection;
 use hermes_guard::redact::Secrets;
@@ -192,15 +192,16 @@ fn paths(world: &World, config: &Config, key: &str) -> Vec<PathBuf> {
 
 /// What commands in the sandbox must not see.
 fn hidden(world: &World, config: &Config) -> Vec<PathBuf> {
-    let mut hidden = secrets(&world.user_home, &world.home);
-    hidden.extend(paths(world, config, "terminal.sandbox_hidden"));
-    hidden
+    let configured = paths(world, config, "terminal.sandbox_hidden");
+    world.secret_places().into_iter().chain(configured).collect()
 }
 
 /// How rehearsals are set up.
 pub(crate) fn rehearsals(world: &World, config: &Config) -> RehearsalSetup {
     let folder = world.home.join("rehearsals");
-    RehearsalSetup { stages: folder.join("stages"), undo: folder.join("undo"), hidden: hidden(world, config) }
+    let (world, config) = (world.clone(), config.clone());
+    let hidden = Arc::new(move || hidden(&world, &config));
+    RehearsalSetup { stages: folder.join("stages"), undo: folder.join("undo"), hidden }
 }
 
 /// The environment with the sandbox that the configuration wishes for. One that is not possible here is an error: nobody

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::Clock;
+use hermes_guard::paths;
 
 use crate::words::Failure;
 
@@ -67,6 +68,15 @@ impl World {
             let (name, value) = (name.to_str()?, value.to_str()?);
             hermes_guard::is_secret_name(name).then(|| (name.to_owned(), secrecy::SecretString::from(value.to_owned())))
         })
+    }
+
+    /// The files and folders of this machine in which secrets are kept, and the agent's own home.
+    pub(crate) fn secret_places(&self) -> Vec<PathBuf> {
+        let names_in = |folder: &Path| {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name()).collect()
+        };
+        paths::secret_places(&self.user_home, &self.home, names_in)
     }
 
     /// All variables, for the one place that builds a child's environment.

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, Command, Environment, FinishedHow, Rehearsed};
@@ -22,8 +23,12 @@ fn here() -> Option<Here> {
     for (file, text) in [("work/a.txt", "one\ntwo\n"), ("work/build/x.o", "object"), ("secret/key", "very secret")] {
         fs::write(path.join(file), text).unwrap();
     }
-    let setup =
-        RehearsalSetup { stages: path.join("stages"), undo: path.join("undo"), hidden: vec![path.join("secret")] };
+    let secret = path.join("secret");
+    let setup = RehearsalSetup {
+        stages: path.join("stages"),
+        undo: path.join("undo"),
+        hidden: Arc::new(move || vec![secret.clone()]),
+    };
     let environment = LocalEnvironment::new(&path.join("work"), &path, std::env::vars_os(), &[]).unwrap();
     let environment = environment.with_rehearsals(setup);
     if !environment.can_rehearse() {

@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use hermes_core::{CancellationToken, Command, Environment as _, FinishedHow};
 use hermes_exec::LocalEnvironment;
 use hermes_exec::local::{Reach, SandboxWish, Strictness};
-use hermes_exec::sandbox::{Mechanism, Preflight, preflight, secrets};
+use hermes_exec::sandbox::{Mechanism, Preflight, preflight};
+use hermes_guard::paths::secret_places;
 use throwaway::{PATH, World};
 
 const TEST: &str = "dangerous_commands_change_nothing_but_their_workspace";
@@ -257,10 +258,14 @@ fn make_workspace() {
 
 fn session(found: &Preflight) -> LocalEnvironment {
     let home = Path::new(HOME);
+    let names_in = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name()).collect()
+    };
     let wish = SandboxWish {
         strictness: Strictness::Strict,
         writable: Vec::new(),
-        hidden: secrets(home, &home.join(".hermes")),
+        hidden: secret_places(home, &home.join(".hermes"), names_in),
         reach: Reach::Off,
     };
     let variables = [("PATH", PATH), ("HOME", HOME), ("USER", "u"), ("LANG", "C.UTF-8")];

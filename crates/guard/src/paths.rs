@@ -12,12 +12,14 @@
 
 mod index;
 mod lexical;
+mod places;
 mod policy;
 mod resolve;
 mod sensitive;
 mod table;
 
 pub use self::lexical::{contains, normalise, traverses};
+pub use self::places::secret_places;
 pub use self::policy::{PathPolicy, PathRefusal, SafeRoots};
 pub use self::resolve::{ResolveError, resolve};
 pub(crate) use self::sensitive::{Kind, kind};

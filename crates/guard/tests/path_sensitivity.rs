@@ -1,8 +1,9 @@
 //! Which paths are secret, protected, or able to plant code.
 
+use std::ffi::OsString;
 use std::path::Path;
 
-use hermes_guard::paths::{Sensitivity, classify, secrets_below};
+use hermes_guard::paths::{Sensitivity, classify, secret_places, secrets_below};
 use proptest::prelude::*;
 
 fn of(path: &str) -> Sensitivity {
@@ -146,6 +147,80 @@ fn reading_a_whole_folder_discloses_what_lies_below() {
         "/etc/ssl/certs",
     ] {
         assert_eq!(below(path), None, "{path}");
+    }
+}
+
+/// A machine on which these files are, as [`secret_places`] asks for it.
+fn names_in(files: &str) -> impl Fn(&Path) -> Vec<OsString> {
+    move |folder| {
+        let below = files.split_whitespace().filter_map(|file| Path::new(file).strip_prefix(folder).ok());
+        below.filter_map(|rest| Some(rest.iter().next()?.to_owned())).collect()
+    }
+}
+
+#[test]
+fn every_place_of_secrets_is_found() {
+    let files = "/home/u/.ssh/id_rsa /home/u/.cargo/credentials.toml /home/u/.cargo/config.toml /home/u/.bashrc /home/u/.env
+        /home/u/.config/BraveSoftware/Brave-Browser/x /home/u/.config/google-chrome-beta/x /home/u/.docker/cli-plugins/x
+        /home/u/.m2/settings.xml /home/u/.m2/repository/x /home/u/.hermes/config.yaml /home/v/.aws/config /home/v/.profile
+        /home/v/.hermes/state.db /root/.ssh/id_rsa /root/notes /etc/shadow /etc/shadow- /etc/passwd /etc/ssh/sshd_config
+        /etc/ssh/ssh_host_rsa_key /etc/ssh/ssh_host_rsa_key.pub /etc/ssl/certs/ca.pem /proc/1/environ /dev/sda";
+    let places = secret_places(Path::new("/home/u"), Path::new("/srv/agent/profiles/a"), names_in(files));
+    let has = |path: &str| places.iter().any(|place| Path::new(path).starts_with(place));
+    for path in [
+        "/home/u/.ssh/config",
+        "/home/u/.cargo/credentials.toml",
+        "/home/u/.config/BraveSoftware/x",
+        "/home/u/.config/google-chrome-beta",
+        "/home/u/.m2/settings.xml",
+        "/home/v/.aws",
+        "/home/v/.hermes",
+        "/root/.ssh",
+        "/etc/shadow",
+        "/etc/shadow-",
+        "/etc/ssh/ssh_host_rsa_key",
+        // Fixed names, whether they are there or not.
+        "/home/u/.netrc",
+        "/home/u/.kube/config",
+        "/home/u/.git-credentials",
+        "/etc/wireguard",
+        // Homes of the agent.
+        "/srv/agent/.env",
+        "/srv/agent/profiles/a/config.yaml",
+        "/home/u/.hermes/config.yaml",
+    ] {
+        assert!(has(path), "{path} in {places:#?}");
+    }
+    for path in [
+        "/home/u/.cargo/config.toml",
+        "/home/u/.bashrc",
+        "/home/u/.env",
+        "/home/u/.config",
+        "/home/u/.m2/repository",
+        "/home/v/.profile",
+        "/home/v/.netrc",
+        "/root/notes",
+        "/etc/passwd",
+        "/etc/ssh/sshd_config",
+        "/etc/ssh/ssh_host_rsa_key.pub",
+        "/etc/ssl/certs/ca.pem",
+        "/proc/1/environ",
+        "/dev/sda",
+        "/srv/agent.old",
+    ] {
+        assert!(!has(path), "{path} in {places:#?}");
+    }
+    let nested = places.iter().filter(|place| places.iter().any(|other| *place != other && place.starts_with(other)));
+    assert_eq!(nested.count(), 0, "{places:#?}");
+}
+
+#[test]
+fn what_is_found_is_what_is_refused_when_it_is_asked_for() {
+    let files = "/home/u/.ssh/id_rsa /home/u/.cargo/credentials /root/.kube/config /etc/sudoers.d/x /etc/gshadow";
+    let (home, agent) = (Path::new("/home/u"), Path::new("/home/u/.hermes"));
+    for place in secret_places(home, agent, names_in(files)) {
+        let itself = classify(&place, home, agent).read.is_some();
+        assert!(itself || secrets_below(&place, home, agent).is_some(), "{}", place.display());
     }
 }
 

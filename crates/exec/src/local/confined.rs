@@ -52,7 +52,7 @@ pub struct SandboxWish {
     pub strictness: Strictness,
     /// Folders that may be changed besides the one in which the session starts.
     pub writable: Vec<PathBuf>,
-    /// Files and folders that must not be seen.
+    /// Files and folders that must not be seen; secrets are not known otherwise.
     pub hidden: Vec<PathBuf>,
     /// The network.
     pub reach: Reach,

@@ -3,6 +3,7 @@
 //! The command runs in the sandbox: the rest of the machine is read-only, secrets are hidden, nothing is reached over
 //! the network. So what it changed in the stand-in is all it changed.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -24,14 +25,20 @@ const LONGEST_DIFF: usize = 200_000;
 const COLUMNS: usize = 76;
 
 /// How rehearsals are set up.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RehearsalSetup {
     /// A private folder for stand-ins.
     pub stages: PathBuf,
     /// A private folder for what can be taken back.
     pub undo: PathBuf,
-    /// Files and folders that a command must not see.
-    pub hidden: Vec<PathBuf>,
+    /// Files and folders that a command must not see, asked for before each.
+    pub hidden: Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>,
+}
+
+impl fmt::Debug for RehearsalSetup {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("RehearsalSetup").field("stages", &self.stages).finish_non_exhaustive()
+    }
 }
 
 /// Where and how a command is rehearsed.
@@ -69,7 +76,7 @@ impl Rehearsals {
         };
         let mut confinement = match sandbox {
             Some(sandbox) => sandbox.confinement.clone(),
-            None => Confinement { hidden: self.setup.hidden.clone(), ..Confinement::new(mechanism) },
+            None => Confinement { hidden: (self.setup.hidden)(), ..Confinement::new(mechanism) },
         };
         confinement.mechanism = mechanism;
         confinement.network = Network::Off;

@@ -30,7 +30,6 @@ mod privileges;
 pub mod proxy;
 pub mod refusal;
 pub mod seatbelt;
-mod secrets;
 mod system_calls;
 
 use std::ffi::{OsStr, OsString};
@@ -44,7 +43,6 @@ pub use launch::launch;
 pub use level::Level;
 pub(crate) use network::PROXY_NAMES;
 pub use preflight::{Preflight, Probe, preflight};
-pub use secrets::secrets;
 
 /// How a command is confined, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -173,7 +171,8 @@ pub struct Confinement {
     pub writable: Vec<WritableRoot>,
     /// What else is visible, read-only: tool chains in the view `System`, protected parts of a writable root.
     pub readable: Vec<PathBuf>,
-    /// Files and folders that seem empty and cannot be read; those that do not exist are skipped.
+    /// Files and folders that seem empty and cannot be read; those that do not exist are skipped. Nothing is a secret unless
+    /// it is named here, not even `/etc/shadow`: whoever confines knows where secrets are.
     pub hidden: Vec<PathBuf>,
     /// Whether `/tmp` and `/var/tmp` are the command's own. Listed paths below them stay visible. Without it they are
     /// as the view and the lists say.

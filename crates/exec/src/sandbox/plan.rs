@@ -15,24 +15,6 @@ pub(super) const RUNTIME_FOLDERS: [&str; 2] = ["/run", "/var/run"];
 pub(super) const TEMPORARY_FOLDERS: [&str; 2] = ["/tmp", "/var/tmp"];
 /// What the view `System` shows: programs, libraries, configuration.
 pub(super) const SYSTEM_FOLDERS: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
-/// Parts of the system that hold secrets; only root could read most of them, and we may be root.
-const SYSTEM_SECRETS: [&str; 15] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/security/opasswd",
-    "/etc/ssl/private",
-    "/etc/pki/tls/private",
-    "/etc/krb5.keytab",
-    "/etc/wireguard",
-    "/etc/ppp",
-    "/etc/NetworkManager/system-connections",
-    "/etc/docker/key.json",
-    "/etc/kubernetes",
-];
 
 /// One part of the file tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -213,12 +195,11 @@ impl Plan {
     }
 }
 
-/// The real paths that exist of what is hidden: secrets of the system, then what was asked for.
+/// The real paths that exist of what is hidden.
 pub(super) fn hidden(confinement: &Confinement) -> impl Iterator<Item = PathBuf> {
-    let host_keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
-    let host_keys = host_keys.filter(|path| path.to_string_lossy().ends_with("_key"));
-    let system = SYSTEM_SECRETS.iter().map(PathBuf::from).chain(host_keys);
-    system.chain(confinement.hidden.iter().cloned()).filter_map(|path| fs::canonicalize(path).ok())
+    // Most are not there, which costs the least to find out so.
+    let there = confinement.hidden.iter().filter(|path| path.symlink_metadata().is_ok());
+    there.filter_map(|path| fs::canonicalize(path).ok())
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Place {
     pub(crate) fn confinement(&self) -> Confinement {
         let mut confinement = Confinement::new(self.mechanism);
         confinement.writable = vec![WritableRoot::direct(self.path("work"))];
-        confinement.hidden = vec![self.path("hidden")];
+        confinement.hidden = vec![self.path("hidden"), "/etc/shadow".into(), "/etc/sudoers".into()];
         confinement.private_tmp = false;
         confinement
     }

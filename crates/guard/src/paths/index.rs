@@ -220,6 +220,11 @@ fn alternatives(pattern: &str) -> Vec<String> {
 }
 
 impl Row {
+    /// The pattern, for a `**` that of its folder.
+    pub(super) fn place(&self) -> Option<&str> {
+        std::str::from_utf8(&self.body).ok()
+    }
+
     pub(super) fn is(&self, what: u8) -> bool {
         self.what & what != 0
     }
@@ -350,7 +355,7 @@ impl<'a> Starts<'a> {
 }
 
 /// One name against one part of a pattern, without regard to case: what stands between two `*` is looked for from the left.
-fn glob(part: &[u8], name: &[u8]) -> bool {
+pub(super) fn glob(part: &[u8], name: &[u8]) -> bool {
     let mut pieces = part.split(|&byte| byte == b'*');
     let first = pieces.next().unwrap_or_default();
     let Some((start, rest)) = name.split_at_checked(first.len()) else { return false };
@@ -399,13 +404,14 @@ fn skip_name(path: &[u8]) -> &[u8] {
     path.iter().position(|&byte| is_slash(byte)).map_or(&[], |at| &path[at + 1..])
 }
 
+/// Where homes usually are, as patterns from the root.
+pub(super) const USUAL_HOMES: [&str; 5] = ["root", "var/root", "home/*", "users/*", "var/home/*"];
+
 /// What is below somebody's home, where homes usually are; `path` without its first separator.
 fn usual_home(path: &[u8]) -> Option<&[u8]> {
-    let var = || below(path, b"var");
-    below(path, b"root").or_else(|| var().and_then(|path| below(path, b"root"))).or_else(|| {
-        let all = below(path, b"home").or_else(|| below(path, b"users"));
-        let all = all.or_else(|| var().and_then(|path| below(path, b"home")))?;
-        (!all.is_empty()).then(|| skip_name(all))
+    USUAL_HOMES.iter().find_map(|homes| match homes.strip_suffix("/*") {
+        Some(all) => below(path, all.as_bytes()).filter(|rest| !rest.is_empty()).map(skip_name),
+        None => below(path, homes.as_bytes()),
     })
 }
 

@@ -6,7 +6,7 @@ mod run;
 use std::path::{Path, PathBuf};
 
 use hermes_exec::local::SandboxWish;
-use hermes_exec::sandbox::{Confinement, Mechanism, secrets};
+use hermes_exec::sandbox::{Confinement, Mechanism};
 
 use crate::args::SandboxVerb;
 use crate::words::{Exit, Failure};
@@ -21,7 +21,7 @@ pub(crate) fn run(world: &World, verb: &SandboxVerb) -> Result<Exit, Failure> {
 
 /// What a command that works in `folder` may do. Keys and credentials are hidden besides what `wish` says.
 fn confinement(world: &World, mechanism: Mechanism, folder: &Path, mut wish: SandboxWish) -> Confinement {
-    wish.hidden.extend(secrets(&world.user_home, &world.home));
+    wish.hidden.extend(world.secret_places());
     wish.confinement(mechanism, &[folder], &world.user_home, &world.variables().collect())
 }
 
