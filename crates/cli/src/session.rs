@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::env_file::Machine;
 use crate::models::{self, Chosen};
 use crate::network::Hosts;
+use crate::sudo;
 use crate::terminal::out;
 use crate::terminal::text::visible;
 use crate::words::Failure;
@@ -170,12 +171,25 @@ fn start(world: &World, config: &Config, cwd: Option<&Path>) -> PathBuf {
     cwd.map(|cwd| world.cwd.join(cwd)).or_else(configured).unwrap_or_else(|| world.cwd.clone())
 }
 
-/// A task that starts in `cwd` (given on the command line), else where the configuration says, else where we are.
-pub(crate) async fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result<Task, Failure> {
+/// A task that starts in `cwd` (given on the command line), else where the configuration says, else where we are. `asker`
+/// answers what its commands want to know, and `secrets` learns what must not be seen of that.
+pub(crate) async fn task(
+    world: &World,
+    config: &Config,
+    cwd: Option<&Path>,
+    asker: Option<Arc<dyn Asker>>,
+    secrets: &Arc<Secrets>,
+) -> Result<Task, Failure> {
     let cwd = start(world, config, cwd);
     let granted = config.list("terminal.env_passthrough");
     let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;
-    let mut environment = environment.with_rehearsals(rehearsals(world, config));
+    let environment = environment.with_rehearsals(rehearsals(world, config));
+    let mut environment = match sudo::setup(world, asker.clone(), secrets) {
+        Some(setup) => {
+            environment.with_sudo(setup).map_err(|error| Failure::new(format!("no way to sudo: {error}")))?
+        }
+        None => environment,
+    };
     let files = paths(world, config, "terminal.shell_init_files");
     for said in environment.read_init_files(&files, INIT_FILE_LIMIT).await {
         out::error(&format!("hermes: {}", visible(&said)));
@@ -183,6 +197,7 @@ pub(crate) async fn task(world: &World, config: &Config, cwd: Option<&Path>) -> 
     let environment = confined(world, config, environment)?;
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();
+    task.asker = asker;
     Ok(task.with_limits(config.limits()))
 }
 
@@ -291,9 +306,8 @@ pub(crate) async fn agent(
     guard: &Arc<Guard>,
 ) -> Result<Agent, Failure> {
     let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
-    let mut task = task(world, config, args.cwd.as_deref()).await?;
-    task.asker = present.asker;
     let judged = dispatcher(world, config, definitions.registry(), guard);
+    let mut task = task(world, config, args.cwd.as_deref(), present.asker, &judged.secrets).await?;
     let mode = approve(config, args.approve);
     task.approval = task_approvals(world, config, &judged.secrets);
     task.processes = Some(processes(world, config, &task, &judged.secrets, present.hears_news));

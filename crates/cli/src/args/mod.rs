@@ -101,6 +101,14 @@ pub(crate) enum Command {
         after_help = "Example:\n  hermes doctor --json\n\nExit code 1 if something is broken; warnings do not count."
     )]
     Doctor(JsonArg),
+    /// What sudo starts to get a password.
+    #[command(name = crate::sudo::ASK, hide = true)]
+    SudoAsk {
+        /// Where Hermes listens.
+        socket: PathBuf,
+        /// What sudo would show.
+        prompt: Option<String>,
+    },
     /// Print a completion script for a shell.
     #[command(after_help = "Example:\n  hermes completions bash > ~/.local/share/bash-completion/completions/hermes")]
     Completions {

@@ -211,7 +211,7 @@ async fn model(world: &World, config: &Config, config_is_broken: bool) -> Findin
 
 async fn shell(world: &World, config: &Config) -> Finding {
     let finding = |mark, says| Finding { mark, what: "shell", says };
-    let task = match session::task(world, config, None).await {
+    let task = match session::task(world, config, None, None, &std::sync::Arc::default()).await {
         Ok(task) => task,
         Err(failure) => return finding(Mark::Error, failure.message),
     };

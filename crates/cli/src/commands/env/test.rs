@@ -38,7 +38,8 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
         .prefix("hermes-env-test-")
         .tempdir_in(place(world))
         .map_err(|error| Failure::new(format!("cannot make a temporary folder: {error}")))?;
-    let environment = session::task(world, &config, Some(folder.path())).await?.environment;
+    let environment =
+        session::task(world, &config, Some(folder.path()), None, &std::sync::Arc::default()).await?.environment;
     if !as_json {
         out::line(&format!("Checking {name} in {}.", folder.path().display()))?;
     }

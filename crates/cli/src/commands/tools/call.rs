@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 
-use hermes_core::{CancellationToken, RawArguments, ToolCall, ToolName};
+use hermes_core::{Asker, CancellationToken, RawArguments, ToolCall, ToolName};
 use hermes_runtime::{ApprovalMode, CallReport, Change, Dispatcher, Scope, Silent, Status, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -37,14 +38,14 @@ pub(super) async fn call(
     single: Single,
 ) -> Result<Exit, Failure> {
     let Single { name, arguments, args, as_json } = single;
-    let mut task = session::task(world, config, args.cwd.as_deref()).await?;
+    let asker = (std::io::stdin().is_terminal() && std::io::stderr().is_terminal()).then(|| {
+        let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
+        TerminalPerson::new(screen, world) as Arc<dyn Asker>
+    });
+    let mut task = session::task(world, config, args.cwd.as_deref(), asker, &judged.secrets).await?;
     task.approval = session::task_approvals(world, config, &judged.secrets);
     task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
     let mode = session::approve(config, args.approve);
-    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
-        task.asker = Some(TerminalPerson::new(screen, world));
-    }
     let cancel = Signals::listen().begin();
     let report = made(&judged.dispatcher, &task, visible, mode, &cancel, name, arguments).await;
     task.environment.close().await;
@@ -106,7 +107,7 @@ pub(super) async fn exec(
             }
         };
         if !tasks.contains_key(&request.task) {
-            let mut task = session::task(world, config, args.cwd.as_deref()).await?;
+            let mut task = session::task(world, config, args.cwd.as_deref(), None, &judged.secrets).await?;
             task.approval = session::task_approvals(world, config, &judged.secrets);
             task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
             tasks.insert(request.task.clone(), task);
