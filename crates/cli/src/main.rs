@@ -11,6 +11,7 @@ mod config;
 #[cfg(test)]
 mod entries;
 mod env_file;
+mod granted;
 mod models;
 mod network;
 mod session;

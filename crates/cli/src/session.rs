@@ -24,6 +24,7 @@ use crate::args::{AgentArgs, Approve};
 use crate::commands::rehearsals;
 use crate::config::Config;
 use crate::env_file::Machine;
+use crate::granted;
 use crate::models::{self, Chosen};
 use crate::network::Hosts;
 use crate::sudo;
@@ -181,8 +182,11 @@ pub(crate) async fn task(
     secrets: &Arc<Secrets>,
 ) -> Result<Task, Failure> {
     let cwd = start(world, config, cwd);
-    let granted = config.list("terminal.env_passthrough");
-    let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;
+    let (by_reference, mut said) = granted::variables(world, config, secrets).await?;
+    let mut granted = config.list("terminal.env_passthrough");
+    granted.extend(by_reference.iter().filter_map(|(name, _)| name.to_str().map(str::to_owned)));
+    let variables = world.variables().chain(by_reference);
+    let environment = LocalEnvironment::new(&cwd, &world.user_home, variables, &granted)?;
     let environment = environment.with_rehearsals(rehearsals(world, config));
     let mut environment = match sudo::setup(world, asker.clone(), secrets) {
         Some(setup) => {
@@ -191,7 +195,8 @@ pub(crate) async fn task(
         None => environment,
     };
     let files = paths(world, config, "terminal.shell_init_files");
-    for said in environment.read_init_files(&files, INIT_FILE_LIMIT).await {
+    said.extend(environment.read_init_files(&files, INIT_FILE_LIMIT).await);
+    for said in said {
         out::error(&format!("hermes: {}", visible(&said)));
     }
     let environment = confined(world, config, environment)?;

@@ -53,6 +53,26 @@ fn a_shell_file_of_the_user_is_read_and_a_broken_one_is_said() {
 }
 
 #[test]
+fn secrets_come_by_reference_and_are_hidden_from_the_model() {
+    let hermes = hermes();
+    let kept = hermes.home.write("kept", "from-the-file-8f3a\n").display().to_string();
+    hermes.configure(&format!(
+        "terminal:\n  secrets: ['A=file:{kept}', 'B=env:PATH', 'C=command:echo from-a-program-77c1', 'D=file:/nowhere', \
+         'E=env:NOWHERE', 'F=command:exit 3']\n"
+    ));
+    let script = r#"{"command": "printf '%s\n' \"$A\" \"$C\" \"${D-none}${E-none}${F-none}\" | tee seen"}"#;
+    let ran = hermes.run(&["tools", "call", "terminal", "--approve", "all", script]);
+    assert_eq!(hermes.home.read("seen"), "from-the-file-8f3a\nfrom-a-program-77c1\nnonenonenone\n", "{ran:?}");
+    assert!(ran.out.contains("[redacted: A]\\n[redacted: C]\\nnonenonenone"), "{ran:?}");
+    for name in ["D: /nowhere", "E: NOWHERE is not set", "F: exit 3: exit status: 3"] {
+        assert!(ran.err.contains(&format!("commands get no {name}")), "{name}: {ran:?}");
+    }
+    hermes.configure("terminal: {secrets: ['A=ghp_0123456789']}\n");
+    let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "true"}"#]);
+    ran.is_refused(2, &["NAME=file:PATH"]);
+}
+
+#[test]
 fn a_rehearsal_is_offered_shown_committed_and_taken_back() {
     let hermes = hermes();
     if !hermes.run(&["sandbox", "check"]).out.contains("namespaces") {

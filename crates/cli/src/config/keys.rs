@@ -166,6 +166,12 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("terminal.sandbox_writable", Kind::List, "[]", "folders that commands in the sandbox may change as well"),
     key(
+        "terminal.secrets",
+        Kind::List,
+        "[]",
+        "secrets that commands get, by reference: NAME=env:OTHER, NAME=file:PATH or NAME=command:WORDS",
+    ),
+    key(
         "terminal.shell_init_files",
         Kind::List,
         "[]",
