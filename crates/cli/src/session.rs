@@ -20,8 +20,8 @@ use hermes_runtime::{
 };
 
 use crate::approvals;
-use crate::args::{AgentArgs, Approve};
-use crate::commands::rehearsals;
+use crate::args::{AgentArgs, Approve, PlaceArgs, Walled};
+use crate::commands::{env, rehearsals};
 use crate::config::Config;
 use crate::env_file::Machine;
 use crate::granted;
@@ -151,7 +151,7 @@ pub(crate) fn focused(world: &World, config: &Config, selection: Selection, cwd:
 /// The tools of a conversation.
 fn agent_selection(world: &World, config: &Config, args: &AgentArgs) -> Selection {
     let selection = selection(config, "cli", args.toolsets.as_ref(), args.disable.as_ref());
-    focused(world, config, selection, args.cwd.as_deref())
+    focused(world, config, selection, args.place.cwd.as_deref())
 }
 
 /// What an agent is shown.
@@ -172,16 +172,17 @@ fn start(world: &World, config: &Config, cwd: Option<&Path>) -> PathBuf {
     cwd.map(|cwd| world.cwd.join(cwd)).or_else(configured).unwrap_or_else(|| world.cwd.clone())
 }
 
-/// A task that starts in `cwd` (given on the command line), else where the configuration says, else where we are. `asker`
+/// A task that runs at `place`; what is left open there the configuration says, and the folder else is the current one. `asker`
 /// answers what its commands want to know, and `secrets` learns what must not be seen of that.
 pub(crate) async fn task(
     world: &World,
     config: &Config,
-    cwd: Option<&Path>,
+    place: &PlaceArgs,
     asker: Option<Arc<dyn Asker>>,
     secrets: &Arc<Secrets>,
 ) -> Result<Task, Failure> {
-    let cwd = start(world, config, cwd);
+    let config = &at(place, config)?;
+    let cwd = start(world, config, place.cwd.as_deref());
     let (by_reference, mut said) = granted::variables(world, config, secrets).await?;
     let mut granted = config.list("terminal.env_passthrough");
     granted.extend(by_reference.iter().filter_map(|(name, _)| name.to_str().map(str::to_owned)));
@@ -204,6 +205,26 @@ pub(crate) async fn task(
     task.id = session_id();
     task.asker = asker;
     Ok(task.with_limits(config.limits()))
+}
+
+/// The configuration as it holds at `place`.
+fn at(place: &PlaceArgs, config: &Config) -> Result<Config, Failure> {
+    let mut config = config.clone();
+    if let Some(backend) = &place.backend {
+        env::must_be_here(backend)?;
+        config.say("terminal.backend", backend);
+    }
+    if let Some(sandbox) = place.sandbox {
+        config.say(
+            "terminal.sandbox",
+            match sandbox {
+                Walled::Off => "off",
+                Walled::Workspace => "workspace",
+                Walled::Strict => "strict",
+            },
+        );
+    }
+    Ok(config)
 }
 
 fn paths(world: &World, config: &Config, key: &str) -> Vec<PathBuf> {
@@ -312,7 +333,7 @@ pub(crate) async fn agent(
 ) -> Result<Agent, Failure> {
     let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
     let judged = dispatcher(world, config, definitions.registry(), guard);
-    let mut task = task(world, config, args.cwd.as_deref(), present.asker, &judged.secrets).await?;
+    let mut task = task(world, config, &args.place, present.asker, &judged.secrets).await?;
     let mode = approve(config, args.approve);
     task.approval = task_approvals(world, config, &judged.secrets);
     task.processes = Some(processes(world, config, &task, &judged.secrets, present.hears_news));
