@@ -200,6 +200,10 @@ pub(crate) async fn task(
     for said in said {
         out::error(&format!("hermes: {}", visible(&said)));
     }
+    let environment = match config.whole("terminal.lifetime_seconds") {
+        0 => environment,
+        idle => environment.resting_after(Duration::from_secs(idle)),
+    };
     let environment = confined(world, config, environment)?;
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();

@@ -146,6 +146,12 @@ pub(crate) const KEYS: &[Key] = &[
         "environment variables that commands may see besides the safe ones",
     ),
     key(
+        "terminal.lifetime_seconds",
+        Kind::Whole(0, 1_000_000),
+        "300",
+        "seconds after which an idle session frees what it holds for the next command; 0 never",
+    ),
+    key(
         "terminal.sandbox",
         Kind::OneOf(&["off", "strict", "workspace"]),
         "\"off\"",
@@ -294,7 +300,6 @@ const ACCEPTED: &[&str] = &[
     "terminal.docker_image",
     "terminal.docker_volumes",
     "terminal.home_mode",
-    "terminal.lifetime_seconds",
     "terminal.modal_image",
     "terminal.persistent_shell",
     "terminal.singularity_image",

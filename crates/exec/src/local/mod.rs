@@ -214,6 +214,22 @@ impl LocalEnvironment {
         Ok(self)
     }
 
+    /// Ends the process that starts its commands when nothing has run for `idle` and nothing runs; the next command finds
+    /// the session as it was. Needs a running runtime.
+    #[must_use]
+    pub fn resting_after(self, idle: Duration) -> Self {
+        let server = Arc::downgrade(&self.server);
+        tokio::spawn(async move {
+            let mut wait = idle;
+            loop {
+                tokio::time::sleep(wait).await;
+                let Some(server) = server.upgrade() else { return };
+                wait = server.rest(idle);
+            }
+        });
+        self
+    }
+
     fn session(&self) -> Arc<ShellState> {
         Arc::clone(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
     }
