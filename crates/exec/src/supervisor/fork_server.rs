@@ -142,6 +142,7 @@ fn serve(socket: &OwnedFd) {
     // Nobody asks how a supervisor ended; the kernel buries them.
     ignore(Signal::SIGCHLD);
     let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+    warm_up(socket);
     let mut supervisors: Vec<i32> = Vec::new();
     while let Ok(Received::Message(order, descriptors)) = protocol::receive(socket, MsgFlags::empty()) {
         match order {
@@ -159,6 +160,11 @@ fn serve(socket: &OwnedFd) {
         }
     }
     sweep(&mut supervisors);
+}
+
+/// Forks a child that ends at once, so that the first command does not wait for the memory that is touched by that.
+fn warm_up(socket: &OwnedFd) {
+    let _ = fork_supervisor(socket, Vec::new());
 }
 
 /// Ends what a supervisor left behind that was killed itself: its processes are ours now.
