@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{
-    CancellationToken, Clock, Environment as _, EnvironmentError, FinishedHow, InputError, ProcessFacts, ProcessState,
-    Processes as _, Start, TerminalSize,
+    CancellationToken, Clock, Environment as _, EnvironmentError, FinishedHow, InputError, Place, ProcessFacts,
+    ProcessState, Processes as _, Start, TerminalSize,
 };
 use hermes_exec::LocalEnvironment;
 use hermes_exec::processes::{ProcessTable, Record, TableSetup, reap};
@@ -183,6 +183,22 @@ fn table(folder: &Path) -> ProcessTable {
         redactor: None,
         clock: Arc::new(SystemClock),
     })
+}
+
+#[tokio::test]
+async fn whoever_ends_something_slowly_and_dies_does_not_make_it_last() {
+    let here = Here::new();
+    let mark = mark();
+    let log = here.path("log");
+    let script = format!("trap '' TERM; echo begun; sleep {mark}; :");
+    let process = here.environment.spawn(Start::new(script, Place { log, facts: "{}".into() })).await.unwrap();
+    until("it runs", || process.output_len() > 0).await;
+    let slowly = process.kill(Duration::from_secs(600));
+    // Asked for, and not waited for.
+    assert!(tokio::time::timeout(Duration::from_millis(300), slowly).await.is_err());
+    assert_eq!(processes_with(&mark).len(), 1);
+    drop(process);
+    within(ORPHANS_LIVE, "it ends", || processes_with(&mark).is_empty()).await;
 }
 
 #[test]

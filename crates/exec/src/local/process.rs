@@ -191,6 +191,10 @@ impl Process for LocalProcess {
 
     async fn screen(&self) -> Option<Screen> {
         let mut terminal = self.terminal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody else who looks at it has changed its size.
+        if let Some(size) = self.supervised.look().size.take() {
+            terminal.resize(size);
+        }
         terminal.catch_up(&self.log, self.output_start()..self.output_len());
         Some(terminal.screen())
     }

@@ -201,20 +201,21 @@ impl Processes for ProcessTable {
             Some(redactor) => redactor.redact(text).into_owned(),
             None => text.to_owned(),
         };
+        let at = self.setup.clock.now();
         let begun = Begun {
             id: id.clone(),
             owner: self.setup.owner.clone(),
             owner_pid: std::process::id(),
-            started: self.setup.clock.now(),
+            started: at,
             facts: ProcessFacts { command: masked(&facts.command), ..facts.clone() },
         };
         let line = serde_json::to_string(&begun).map_err(|error| error.to_string())?;
         let log = folder.join(format!("{id}.log"));
-        Ok(Reserved { id, facts, place: Place { log, facts: line } })
+        Ok(Reserved { id, at, facts, place: Place { log, facts: line } })
     }
 
     fn register(&self, reserved: Reserved, process: Arc<dyn Process>) {
-        let started = self.setup.clock.now();
+        let started = reserved.at;
         let shown = ProcessEntry {
             id: reserved.id.clone(),
             facts: reserved.facts,
