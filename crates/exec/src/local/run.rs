@@ -19,7 +19,7 @@ use super::place::{make_place, remove_place};
 use super::process::{Held, LocalProcess, started};
 use super::shell::{Options, Report, ShellState};
 use super::{GRACE, LocalEnvironment, Prepared, end, memory_file, read_report, terminal};
-use crate::capture::Capture;
+use crate::capture::{Capture, make_room_beside};
 use crate::plain::Reading;
 use crate::readiness::readable;
 use crate::sandbox::{Confinement, refusal};
@@ -196,6 +196,9 @@ fn wire(wiring: &mut Wiring, command: &Command) -> io::Result<OwnedFd> {
 
 fn finished(capture: Capture, how: FinishedHow, left_over: usize) -> Finished {
     let captured = capture.finish();
+    if let Some(spill) = &captured.spill {
+        make_room_beside(spill);
+    }
     Finished {
         output: captured.text,
         coloured_tail: captured.coloured_tail,
