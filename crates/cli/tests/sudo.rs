@@ -6,7 +6,7 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::pty::{ends_with, expect, watch};
@@ -54,16 +54,15 @@ fn machine() -> Option<Machine> {
         fs::write(system.path().join(name), text).unwrap();
         fs::set_permissions(system.path().join(name), fs::Permissions::from_mode(0o440)).unwrap();
     }
-    let root = hermes.home.work().parent().unwrap().to_path_buf();
-    for path in walk(root) {
+    for path in walk(hermes.home.work().parent().unwrap()) {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     }
     Some(Machine { hermes, system, program })
 }
 
-fn walk(path: PathBuf) -> Vec<PathBuf> {
-    let below = fs::read_dir(&path).into_iter().flatten().flatten().flat_map(|entry| walk(entry.path()));
-    below.chain([path.clone()]).collect()
+fn walk(path: &Path) -> Vec<PathBuf> {
+    let below = fs::read_dir(path).into_iter().flatten().flatten().flat_map(|entry| walk(&entry.path()));
+    below.chain([path.to_path_buf()]).collect()
 }
 
 impl Machine {

@@ -35,7 +35,7 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
     place.cwd = Some(folder.path().to_path_buf());
     let environment = session::task(world, &config, &place, None, &std::sync::Arc::default()).await?.environment;
     if !as_json {
-        out::line(&format!("Checking {name} in {}.", folder.path().display()))?;
+        out::line(&format!("Checking {name} in {}.", world.shown(folder.path())))?;
     }
     let signals = Signals::listen();
     let cancel = signals.begin();
