@@ -1,5 +1,7 @@
 //! What several tools share.
 
+#[allow(dead_code)]
+pub(crate) mod encoding;
 pub(crate) mod known;
 pub(crate) mod paths;
 pub(crate) mod text;
