@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
-use crate::{CancellationToken, Place, Process, Rehearsed, Start, TerminalSize};
+use crate::{CancellationToken, Layout, LineFeed, Place, Process, Rehearsed, Start, TerminalSize};
 
 /// A place to run things: this machine, a container, another host.
 #[async_trait]
@@ -82,6 +82,19 @@ pub trait Environment: Send + Sync {
 
     /// The bytes of a regular file in `range`; fewer where the file ends earlier. Never blocks on a pipe or device.
     async fn read(&self, path: &Path, range: Range<u64>) -> Result<Vec<u8>, FileError>;
+
+    /// How a regular file is laid out in lines, with a fingerprint of its content. `feed` is how its lines end.
+    async fn layout(&self, path: &Path, feed: LineFeed) -> Result<Layout, FileError> {
+        let (mut pieces, mut at) = (Vec::new(), 0);
+        loop {
+            let piece = self.read(path, at..at + Layout::PIECE as u64).await?;
+            if piece.is_empty() {
+                return Ok(Layout::join(pieces));
+            }
+            at += piece.len() as u64;
+            pieces.push(Layout::piece(&piece, feed));
+        }
+    }
 
     /// Replaces or creates a regular file in one step: after a crash the old or the new bytes are there, never a mix.
     ///
@@ -291,6 +304,23 @@ pub struct FileStat {
     pub len: u64,
     /// Time of the last change, where the system keeps one.
     pub modified: Option<SystemTime>,
+    /// Which file it is and when it changed, where the system says so.
+    pub version: Option<FileVersion>,
+}
+
+/// Which file it is and when anything about it changed last, its time stamps included: nobody can set this back. Two
+/// changes within [`FileVersion::GRAIN`] of one another may look like one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileVersion {
+    /// The device and the number of the file on it.
+    pub file: (u64, u64),
+    /// When.
+    pub changed: SystemTime,
+}
+
+impl FileVersion {
+    /// How finely a system tells times apart at worst.
+    pub const GRAIN: Duration = Duration::from_millis(50);
 }
 
 /// What kind of thing a path leads to.

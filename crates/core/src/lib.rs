@@ -19,6 +19,7 @@ pub mod call;
 pub mod definition;
 pub mod environment;
 pub mod hooks;
+pub mod layout;
 pub mod message;
 pub mod name;
 pub mod output;
@@ -39,12 +40,13 @@ pub use call::{RawArguments, ToolCall};
 pub use definition::Definition;
 pub use environment::{
     AtLimit, Capabilities, Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat,
-    Finished, FinishedHow, Kept,
+    FileVersion, Finished, FinishedHow, Kept,
 };
 pub use hooks::{
     Checkpointer, Edit, EditReviewer, ExecutionMiddleware, HookCall, HookDecision, HookFacts, HookResult, Next,
     OnError, PostHook, PreHook, Redactor, RequestMiddleware, TransformHook,
 };
+pub use layout::{Layout, LineFeed};
 pub use message::{Message, Usage};
 pub use name::{InvalidToolName, ToolName};
 pub use output::{Attachment, Content, StopTurn, ToolError, ToolOutput, ToolResult};

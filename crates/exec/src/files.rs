@@ -9,8 +9,9 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use hermes_core::{FileError, FileErrorKind, FileKind, FileStat};
+use hermes_core::{FileError, FileErrorKind, FileKind, FileStat, FileVersion, Layout, LineFeed};
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::unistd::{AccessFlags, faccessat};
 
@@ -30,7 +31,13 @@ pub(crate) async fn blocking<T: Send + 'static>(
 /// See [`hermes_core::Environment::stat`].
 pub fn stat(path: &Path) -> Result<FileStat, FileError> {
     let metadata = fs::metadata(path).map_err(|error| io_trouble(path, &error))?;
-    Ok(FileStat { kind: kind(&metadata), len: metadata.len(), modified: metadata.modified().ok() })
+    let (seconds, nanoseconds) = (metadata.ctime(), metadata.ctime_nsec());
+    let since = u64::try_from(seconds).ok().zip(u32::try_from(nanoseconds).ok());
+    let version = since.map(|(seconds, nanoseconds)| FileVersion {
+        file: (metadata.dev(), metadata.ino()),
+        changed: SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds),
+    });
+    Ok(FileStat { kind: kind(&metadata), len: metadata.len(), modified: metadata.modified().ok(), version })
 }
 
 /// See [`hermes_core::Environment::real_path`].
@@ -58,19 +65,32 @@ fn follow(path: &Path, links_left: usize) -> Result<PathBuf, FileError> {
 /// See [`hermes_core::Environment::read`].
 pub fn read(path: &Path, range: Range<u64>) -> Result<Vec<u8>, FileError> {
     let failed = |error: io::Error| io_trouble(path, &error);
+    let (mut file, len) = open(path)?;
+    file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
+    let wanted = range.end.saturating_sub(range.start);
+    let expected = wanted.min(len.saturating_sub(range.start));
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
+    file.take(wanted).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// See [`hermes_core::Environment::layout`].
+pub fn layout(path: &Path, feed: LineFeed) -> Result<Layout, FileError> {
+    let (file, _) = open(path)?;
+    crate::layout::of(&file, feed).map_err(|error| io_trouble(path, &error))
+}
+
+/// A regular file and its length.
+fn open(path: &Path) -> Result<(File, u64), FileError> {
+    let failed = |error: io::Error| io_trouble(path, &error);
     // A directory or a pipe without a writer must be refused, not waited for: hence O_NONBLOCK, then a look at it.
     let opened = OpenOptions::new().read(true).custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits()).open(path);
-    let mut file = opened.map_err(|error| special(path).unwrap_or_else(|| failed(error)))?;
+    let file = opened.map_err(|error| special(path).unwrap_or_else(|| failed(error)))?;
     let metadata = file.metadata().map_err(failed)?;
     if kind(&metadata) != FileKind::File {
         return Err(not_regular(path, kind(&metadata)));
     }
-    file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
-    let wanted = range.end.saturating_sub(range.start);
-    let expected = wanted.min(metadata.len().saturating_sub(range.start));
-    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
-    file.take(wanted).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+    Ok((file, metadata.len()))
 }
 
 /// See [`hermes_core::Environment::write`].

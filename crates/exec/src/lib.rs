@@ -16,6 +16,7 @@ mod capture;
 pub mod conformance;
 pub mod environment_variables;
 pub mod files;
+mod layout;
 pub mod local;
 mod plain;
 pub mod processes;

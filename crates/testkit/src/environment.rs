@@ -230,9 +230,9 @@ impl Environment for FakeEnvironment {
         let path = machine.absolute(path);
         match (machine.kind(&path), machine.files.get(&path)) {
             (Some(kind), Some(file)) => {
-                Ok(FileStat { kind, len: file.bytes.len() as u64, modified: Some(file.modified) })
+                Ok(FileStat { kind, len: file.bytes.len() as u64, modified: Some(file.modified), version: None })
             }
-            (Some(kind), None) => Ok(FileStat { kind, len: 0, modified: None }),
+            (Some(kind), None) => Ok(FileStat { kind, len: 0, modified: None, version: None }),
             (None, _) => Err(not_found(path)),
         }
     }

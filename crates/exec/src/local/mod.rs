@@ -30,7 +30,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use hermes_core::{
     CancellationToken, Capabilities, Command, Environment, EnvironmentError, FileError, FileStat, Finished,
-    FinishedHow, Process, Rehearsed, Start,
+    FinishedHow, Layout, LineFeed, Process, Rehearsed, Start,
 };
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use tokio_util::sync::DropGuard;
@@ -430,6 +430,10 @@ impl Environment for LocalEnvironment {
 
     async fn stat(&self, path: &Path) -> Result<FileStat, FileError> {
         files::blocking(path, files::stat).await
+    }
+
+    async fn layout(&self, path: &Path, feed: LineFeed) -> Result<Layout, FileError> {
+        files::blocking(path, move |path| files::layout(path, feed)).await
     }
 
     async fn real_path(&self, path: &Path) -> Result<PathBuf, FileError> {
