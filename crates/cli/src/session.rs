@@ -198,10 +198,17 @@ fn hidden(world: &World, config: &Config) -> Vec<PathBuf> {
 
 /// How rehearsals are set up.
 pub(crate) fn rehearsals(world: &World, config: &Config) -> RehearsalSetup {
-    let folder = world.home.join("rehearsals");
+    let (stages, undo) = (stages(world), rehearsals::folder(world));
     let (world, config) = (world.clone(), config.clone());
     let hidden = Arc::new(move || hidden(&world, &config));
-    RehearsalSetup { stages: folder.join("stages"), undo: folder.join("undo"), hidden }
+    RehearsalSetup { stages, undo, hidden }
+}
+
+/// Where stand-ins are kept: beside what can be taken back, or, for somebody who works in their home folder, outside of
+/// it.
+fn stages(world: &World) -> Vec<PathBuf> {
+    let elsewhere = format!("/var/tmp/hermes-stages-{}", nix::unistd::geteuid());
+    vec![world.home.join("rehearsals").join("stages"), elsewhere.into()]
 }
 
 /// The environment with the sandbox that the configuration wishes for. One that is not possible here is an error: nobody
@@ -256,12 +263,12 @@ pub(crate) fn reap_quietly(world: &World) {
     for said in recover_commits(&rehearsals::folder(world)) {
         out::error(&format!("hermes: {}", visible(&said)));
     }
-    let (folder, stages) = (processes_folder(world), world.home.join("rehearsals").join("stages"));
+    let (folder, stages) = (processes_folder(world), stages(world));
     tokio::task::spawn_blocking(move || {
         reap(&folder, &std::env::temp_dir(), SystemTime::now());
-        if stages.is_dir() {
+        for stages in stages.iter().filter(|stages| stages.is_dir()) {
             // What cannot be removed now is tried again at the next start.
-            let _ = hermes_exec::rehearsal::reap(&stages);
+            let _ = hermes_exec::rehearsal::reap(stages);
         }
     });
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,11 @@ struct Here {
 }
 
 fn here() -> Option<Here> {
+    here_with(&["stages"], "undo", "secret")
+}
+
+/// With these folders for stand-ins, for what can be taken back, and to be hidden.
+fn here_with(stages: &[&str], undo: &str, hidden: &str) -> Option<Here> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().canonicalize().unwrap();
     fs::create_dir_all(path.join("work/build")).unwrap();
@@ -23,11 +29,11 @@ fn here() -> Option<Here> {
     for (file, text) in [("work/a.txt", "one\ntwo\n"), ("work/build/x.o", "object"), ("secret/key", "very secret")] {
         fs::write(path.join(file), text).unwrap();
     }
-    let secret = path.join("secret");
+    let hidden = path.join(hidden);
     let setup = RehearsalSetup {
-        stages: path.join("stages"),
-        undo: path.join("undo"),
-        hidden: Arc::new(move || vec![secret.clone()]),
+        stages: stages.iter().map(|stages| path.join(stages)).collect(),
+        undo: path.join(undo),
+        hidden: Arc::new(move || vec![hidden.clone()]),
     };
     let environment = LocalEnvironment::new(&path.join("work"), &path, std::env::vars_os(), &[]).unwrap();
     let environment = environment.with_rehearsals(setup);
@@ -103,6 +109,49 @@ async fn committed_it_equals_the_command_run_directly_and_can_be_taken_back() {
     kept[0].undo(&here.path("undo")).unwrap();
     assert_eq!(here.work(), before);
     assert!(CommittedRehearsal::all(&here.path("undo")).is_empty());
+}
+
+/// Somebody works in their home folder, and the agent's home is in it.
+#[tokio::test]
+async fn a_workspace_that_holds_the_agents_home_is_rehearsed_without_it() {
+    let stages = ["work/.hermes/stages", "elsewhere"];
+    let Some(here) = here_with(&stages, "work/.hermes/undo", "work/.hermes") else { return };
+    fs::create_dir(here.path("work/.hermes")).unwrap();
+    fs::write(here.path("work/.hermes/config"), "the agent's").unwrap();
+    let before = here.work();
+    let script =
+        "cat .hermes/config; echo x > .hermes/config; mv .hermes away; rm -rf a.txt build .hermes; echo n > new";
+    let rehearsed = here.rehearse(script).await;
+    assert!(!rehearsed.finished.output.contains("the agent's"), "{}", rehearsed.finished.output);
+    let lines = rehearsed.rehearsal.lines().join("\n");
+    assert!(lines.contains("a.txt") && !lines.contains("hermes"), "{lines}");
+    rehearsed.rehearsal.commit().await.unwrap();
+    let names = |work: Vec<(String, String)>| work.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let after = names(here.work());
+    assert!(after.contains(&"new".into()) && !after.contains(&"a.txt".into()), "{after:?}");
+    CommittedRehearsal::all(&here.path("work/.hermes/undo"))[0].undo(&here.path("work/.hermes/undo")).unwrap();
+    fs::remove_file(here.path("work/.hermes/undo/.lock")).unwrap();
+    assert_eq!(here.work(), before);
+    drop(rehearsed);
+    assert_eq!(fs::read_dir(here.path("elsewhere")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn where_no_folder_for_stand_ins_lies_outside_of_the_workspace_it_says_so() {
+    let Some(here) = here_with(&["work/.hermes/stages"], "work/.hermes/undo", "work/.hermes") else { return };
+    let command = Command::new("true", Duration::from_secs(9), 9_000);
+    let error = here.environment.rehearse(command, &CancellationToken::new()).await.unwrap_err();
+    assert!(error.to_string().contains("no folder for stand-ins lies outside"), "{error}");
+}
+
+#[tokio::test]
+async fn a_folder_that_others_may_enter_holds_no_stand_in() {
+    let Some(here) = here() else { return };
+    fs::create_dir(here.path("stages")).unwrap();
+    fs::set_permissions(here.path("stages"), fs::Permissions::from_mode(0o755)).unwrap();
+    let command = Command::new("true", Duration::from_secs(9), 9_000);
+    let error = here.environment.rehearse(command, &CancellationToken::new()).await.unwrap_err();
+    assert!(error.to_string().contains("only its owner may enter"), "{error}");
 }
 
 #[tokio::test]

@@ -27,9 +27,10 @@ const COLUMNS: usize = 76;
 /// How rehearsals are set up.
 #[derive(Clone)]
 pub struct RehearsalSetup {
-    /// A private folder for stand-ins.
-    pub stages: PathBuf,
-    /// A private folder for what can be taken back.
+    /// Private folders for stand-ins. The first that lies outside of the workspace is used: no overlay can be kept
+    /// within what it covers.
+    pub stages: Vec<PathBuf>,
+    /// A private folder for what can be taken back. Where it lies in the workspace, no command sees it.
     pub undo: PathBuf,
     /// Files and folders that a command must not see, asked for before each.
     pub hidden: Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>,
@@ -78,11 +79,33 @@ impl Rehearsals {
             Some(sandbox) => sandbox.confinement.clone(),
             None => Confinement { hidden: (self.setup.hidden)(), ..Confinement::new(mechanism) },
         };
+        // A cover within a covered folder would only say that something is there.
+        if !confinement.hidden.iter().any(|hidden| self.setup.undo.starts_with(hidden)) {
+            confinement.hidden.push(self.setup.undo.clone());
+        }
         confinement.mechanism = mechanism;
         confinement.network = Network::Off;
         confinement.readable.push(scratch.to_owned());
         confinement.writable = vec![WritableRoot { path: at, backing }];
         confinement
+    }
+
+    /// Makes the folders that a rehearsal of `workspace` needs.
+    fn folders(&self, workspace: &Path) -> Result<Folders, String> {
+        let real = |folder: &Path| {
+            private_folder(folder)?;
+            std::fs::canonicalize(folder).map_err(|error| format!("cannot open {}: {error}", folder.display()))
+        };
+        let undo_is_inside = real(&self.setup.undo)?.starts_with(workspace);
+        let mut why = format!("no folder for stand-ins lies outside of the workspace {}", workspace.display());
+        for folder in &self.setup.stages {
+            match real(folder) {
+                Ok(stages) if !stages.starts_with(workspace) => return Ok(Folders { stages, undo_is_inside }),
+                Ok(_) => {}
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
     }
 }
 
@@ -108,13 +131,23 @@ impl LocalEnvironment {
                 directory.display()
             )));
         }
-        let way = Way { rehearsals, mechanism, workspace: &workspace };
+        let folders = rehearsals.folders(&workspace).map_err(EnvironmentError::NotPrepared)?;
+        let way = Way { rehearsals, mechanism, workspace: &workspace, stages: &folders.stages };
+        let mut no_overlay = "overlays need namespaces of our own".to_owned();
         if mechanism == Mechanism::Namespaces {
             match self.rehearse_with(Method::Overlay, &way, command.clone(), cancel).await {
                 // Nothing has run: the stand-in could not be mounted, so a copy takes its place.
-                Err(EnvironmentError::NotPrepared(_)) => {}
+                Err(EnvironmentError::NotPrepared(why)) => no_overlay = why,
                 rehearsed => return rehearsed,
             }
+        }
+        if folders.undo_is_inside {
+            // What is hidden from the command would be copied for it.
+            return Err(EnvironmentError::NotPrepared(format!(
+                "the workspace {} holds the agent's own folders, so no copy of it is made, and no overlay can be \
+                 mounted: {no_overlay}",
+                workspace.display()
+            )));
         }
         self.rehearse_with(COPY, &way, command, cancel).await
     }
@@ -126,12 +159,9 @@ impl LocalEnvironment {
         command: Command,
         cancel: &CancellationToken,
     ) -> Result<Rehearsed, EnvironmentError> {
-        let Way { rehearsals, mechanism, workspace } = *way;
-        let (at, base) = (workspace.to_owned(), rehearsals.setup.stages.clone());
-        let stage = blocking(move || {
-            private_folder(&base)?;
-            Stage::open(&at, &base, method).map_err(|error| error.to_string())
-        });
+        let Way { rehearsals, mechanism, workspace, stages } = *way;
+        let (at, base) = (workspace.to_owned(), stages.to_owned());
+        let stage = blocking(move || Stage::open(&at, &base, method).map_err(|error| error.to_string()));
         let stage = stage.await.map_err(EnvironmentError::NotPrepared)?;
         let scratch = std::fs::canonicalize(self.scratch.path()).map_err(EnvironmentError::NoScratch)?;
         let confinement = rehearsals.confinement(mechanism, stage.mount(), &scratch, self.sandbox.as_ref());
@@ -164,6 +194,14 @@ struct Way<'a> {
     rehearsals: &'a Rehearsals,
     mechanism: Mechanism,
     workspace: &'a Path,
+    stages: &'a Path,
+}
+
+/// Where a rehearsal keeps what is its own.
+struct Folders {
+    /// Outside of the workspace.
+    stages: PathBuf,
+    undo_is_inside: bool,
 }
 
 /// See [`hermes_core::Rehearsal`].

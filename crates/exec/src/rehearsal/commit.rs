@@ -51,7 +51,10 @@ pub(super) fn commit(
 ) -> Result<Committed, RehearsalError> {
     let base = undo_base.canonicalize().map_err(|error| trouble("open", undo_base, &error))?;
     let workspace = stage.workspace.path();
-    if base.starts_with(workspace) {
+    // It may lie in the workspace, as long as nothing is to be done to it or to a folder that holds it.
+    if let Ok(within) = base.strip_prefix(workspace)
+        && compared.entries.iter().any(|entry| entry.path.starts_with(within) || within.starts_with(&entry.path))
+    {
         return Err(RehearsalError::BaseInside { workspace: workspace.to_path_buf(), base });
     }
     let found = conflicts(stage, compared)?;

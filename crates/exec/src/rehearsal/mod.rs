@@ -227,6 +227,8 @@ impl Stage {
 
     /// Carries the changes over into the workspace. What they replace is kept in a new folder of `undo_base`.
     ///
+    /// `undo_base` is a private folder, in the workspace at most where the command could not see it.
+    ///
     /// Refused when a path that would be touched changed since the stage was opened. On an error everything is put
     /// back. The stage stays as it is.
     pub fn commit(&self, undo_base: &Path) -> Result<Committed, RehearsalError> {
@@ -282,9 +284,9 @@ pub enum RehearsalError {
         /// The operating system's reason.
         why: String,
     },
-    /// The private folder lies within what it would stand in for.
+    /// A private folder lies within what would be covered or changed.
     #[error(
-        "rehearsal: the folder for stages {} lies within the workspace {}; choose one outside of it",
+        "rehearsal: the folder {} lies within the workspace {}; choose one outside of it",
         render::name(base),
         render::name(workspace)
     )]
