@@ -16,12 +16,12 @@ struct Here {
     folder: tempfile::TempDir,
 }
 
-fn here() -> Option<Here> {
-    here_with(&["stages"], "undo", "secret")
+async fn here() -> Option<Here> {
+    here_with(&["stages"], "undo", "secret").await
 }
 
 /// With these folders for stand-ins, for what can be taken back, and to be hidden.
-fn here_with(stages: &[&str], undo: &str, hidden: &str) -> Option<Here> {
+async fn here_with(stages: &[&str], undo: &str, hidden: &str) -> Option<Here> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().canonicalize().unwrap();
     fs::create_dir_all(path.join("work/build")).unwrap();
@@ -37,8 +37,8 @@ fn here_with(stages: &[&str], undo: &str, hidden: &str) -> Option<Here> {
     };
     let environment = LocalEnvironment::new(&path.join("work"), &path, std::env::vars_os(), &[]).unwrap();
     let environment = environment.with_rehearsals(setup);
-    if !environment.can_rehearse() {
-        eprintln!("skipped: no sandbox shows a command another workspace here");
+    if let Err(why) = environment.can_rehearse().await {
+        eprintln!("skipped: {why}");
         return None;
     }
     Some(Here { environment, folder })
@@ -77,7 +77,7 @@ const SCRIPT: &str = "rm -rf build; echo three >> a.txt; mkdir -p new/deep; echo
 
 #[tokio::test]
 async fn it_shows_what_a_command_does_and_the_workspace_stays_as_it_is() {
-    let Some(here) = here() else { return };
+    let Some(here) = here().await else { return };
     let before = here.work();
     let rehearsed = here.rehearse(SCRIPT).await;
     assert_eq!((rehearsed.finished.how, rehearsed.finished.output.as_str()), (FinishedHow::Exited(4), "done\n"));
@@ -94,7 +94,7 @@ async fn it_shows_what_a_command_does_and_the_workspace_stays_as_it_is() {
 
 #[tokio::test]
 async fn committed_it_equals_the_command_run_directly_and_can_be_taken_back() {
-    let (Some(here), Some(direct)) = (here(), here()) else { return };
+    let (Some(here), Some(direct)) = (here().await, here().await) else { return };
     let before = here.work();
     direct
         .environment
@@ -115,7 +115,7 @@ async fn committed_it_equals_the_command_run_directly_and_can_be_taken_back() {
 #[tokio::test]
 async fn a_workspace_that_holds_the_agents_home_is_rehearsed_without_it() {
     let stages = ["work/.hermes/stages", "elsewhere"];
-    let Some(here) = here_with(&stages, "work/.hermes/undo", "work/.hermes") else { return };
+    let Some(here) = here_with(&stages, "work/.hermes/undo", "work/.hermes").await else { return };
     fs::create_dir(here.path("work/.hermes")).unwrap();
     fs::write(here.path("work/.hermes/config"), "the agent's").unwrap();
     let before = here.work();
@@ -138,7 +138,7 @@ async fn a_workspace_that_holds_the_agents_home_is_rehearsed_without_it() {
 
 #[tokio::test]
 async fn where_no_folder_for_stand_ins_lies_outside_of_the_workspace_it_says_so() {
-    let Some(here) = here_with(&["work/.hermes/stages"], "work/.hermes/undo", "work/.hermes") else { return };
+    let Some(here) = here_with(&["work/.hermes/stages"], "work/.hermes/undo", "work/.hermes").await else { return };
     let command = Command::new("true", Duration::from_secs(9), 9_000);
     let error = here.environment.rehearse(command, &CancellationToken::new()).await.unwrap_err();
     assert!(error.to_string().contains("no folder for stand-ins lies outside"), "{error}");
@@ -146,7 +146,7 @@ async fn where_no_folder_for_stand_ins_lies_outside_of_the_workspace_it_says_so(
 
 #[tokio::test]
 async fn a_folder_that_others_may_enter_holds_no_stand_in() {
-    let Some(here) = here() else { return };
+    let Some(here) = here().await else { return };
     fs::create_dir(here.path("stages")).unwrap();
     fs::set_permissions(here.path("stages"), fs::Permissions::from_mode(0o755)).unwrap();
     let command = Command::new("true", Duration::from_secs(9), 9_000);
@@ -156,7 +156,7 @@ async fn a_folder_that_others_may_enter_holds_no_stand_in() {
 
 #[tokio::test]
 async fn a_workspace_that_changed_underneath_is_not_overwritten() {
-    let Some(here) = here() else { return };
+    let Some(here) = here().await else { return };
     let rehearsed = here.rehearse("echo mine > a.txt").await;
     fs::write(here.path("work/a.txt"), "somebody else's\n").unwrap();
     let why = rehearsed.rehearsal.commit().await.unwrap_err();
@@ -166,7 +166,7 @@ async fn a_workspace_that_changed_underneath_is_not_overwritten() {
 
 #[tokio::test]
 async fn it_reaches_nothing_else() {
-    let Some(here) = here() else { return };
+    let Some(here) = here().await else { return };
     let outside = here.path("outside");
     let script = format!(
         "echo x > {}; cat {}; exec 3<>/dev/tcp/127.0.0.1/22; (sleep 1; echo late > late) & exit 0",
@@ -182,7 +182,7 @@ async fn it_reaches_nothing_else() {
 
 #[tokio::test]
 async fn a_command_that_is_stopped_shows_what_it_did_so_far() {
-    let Some(here) = here() else { return };
+    let Some(here) = here().await else { return };
     let command = Command::new("rm -r build; sleep 300", Duration::from_secs(1), 9_000);
     let rehearsed = here.environment.rehearse(command, &CancellationToken::new()).await.unwrap();
     assert_eq!(rehearsed.finished.how, FinishedHow::TimedOut);
@@ -191,7 +191,7 @@ async fn a_command_that_is_stopped_shows_what_it_did_so_far() {
 
 #[tokio::test]
 async fn outside_of_the_workspace_nothing_is_rehearsed() {
-    let Some(here) = here() else { return };
+    let Some(here) = here().await else { return };
     let command = Command { cwd: Some("/usr".into()), ..Command::new("true", Duration::from_secs(9), 9_000) };
     let error = here.environment.rehearse(command, &CancellationToken::new()).await.unwrap_err();
     assert!(error.to_string().contains("is outside of it"), "{error}");

@@ -379,8 +379,9 @@ impl Environment for LocalEnvironment {
         self.run_to_end(command, cancel).await
     }
 
-    fn can_rehearse(&self) -> bool {
-        self.rehearsals.as_ref().is_some_and(|rehearsals| rehearsals.mechanism().is_some())
+    async fn can_rehearse(&self) -> Result<(), String> {
+        let Some(rehearsals) = &self.rehearsals else { return Err("rehearsals are not set up".into()) };
+        rehearsals.mechanism().await.map(drop)
     }
 
     async fn rehearse(&self, command: Command, cancel: &CancellationToken) -> Result<Rehearsed, EnvironmentError> {

@@ -5,12 +5,13 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use hermes_core::{CancellationToken, Command, EnvironmentError, Rehearsal, Rehearsed};
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use super::committed::{CommittedRehearsal, lock, private_folder};
 use super::{LocalEnvironment, Sandbox, end};
@@ -47,21 +48,26 @@ impl fmt::Debug for RehearsalSetup {
 pub(super) struct Rehearsals {
     setup: RehearsalSetup,
     /// What confines them; found out when somebody wants to know, because trying takes its time.
-    mechanism: OnceLock<Option<Mechanism>>,
+    mechanism: OnceCell<Option<Mechanism>>,
 }
 
 impl Rehearsals {
     pub(super) fn new(setup: RehearsalSetup) -> Self {
-        Self { setup, mechanism: OnceLock::new() }
+        Self { setup, mechanism: OnceCell::new() }
     }
 
-    /// `None` where no sandbox shows a command another workspace.
-    pub(super) fn mechanism(&self) -> Option<Mechanism> {
-        *self.mechanism.get_or_init(|| {
-            let preflight = preflight();
-            // Only these have a view of their own.
-            [Mechanism::Namespaces, Mechanism::Bubblewrap].into_iter().find(|mechanism| preflight.works(*mechanism))
-        })
+    /// An error where no sandbox shows a command another workspace.
+    pub(super) async fn mechanism(&self) -> Result<Mechanism, String> {
+        let found = self.mechanism.get_or_try_init(|| {
+            blocking(|| {
+                let preflight = preflight();
+                // Only these have a view of their own.
+                let own_view = [Mechanism::Namespaces, Mechanism::Bubblewrap];
+                Ok(own_view.into_iter().find(|mechanism| preflight.works(*mechanism)))
+            })
+        });
+        let none = || "no sandbox shows a command another workspace here (hermes sandbox check)".to_owned();
+        found.await?.ok_or_else(none)
     }
 
     fn confinement(
@@ -115,13 +121,10 @@ impl LocalEnvironment {
         command: Command,
         cancel: &CancellationToken,
     ) -> Result<Rehearsed, EnvironmentError> {
-        let known = self.rehearsals.as_ref().and_then(|rehearsals| Some((rehearsals, rehearsals.mechanism()?)));
-        let Some((rehearsals, mechanism)) = known else {
-            return Err(EnvironmentError::CannotDo {
-                backend: "local".into(),
-                what: "rehearse commands here, because no sandbox shows a command another workspace (hermes sandbox check)",
-            });
+        let Some(rehearsals) = &self.rehearsals else {
+            return Err(EnvironmentError::CannotDo { backend: "local".into(), what: "rehearse commands here" });
         };
+        let mechanism = rehearsals.mechanism().await.map_err(EnvironmentError::NotPrepared)?;
         let workspace = self.first.cwd.clone();
         let directory = self.directory(command.cwd.as_deref())?;
         if !directory.starts_with(&workspace) {
