@@ -111,6 +111,18 @@ async fn committed_it_equals_the_command_run_directly_and_can_be_taken_back() {
     assert!(CommittedRehearsal::all(&here.path("undo")).is_empty());
 }
 
+#[tokio::test]
+async fn what_was_written_to_the_stand_in_after_it_was_shown_is_not_committed() {
+    let Some(here) = here().await else { return };
+    let before = here.work();
+    let rehearsed = here.rehearse("echo good > a.txt").await;
+    let stand_in = fs::read_dir(here.path("stages")).unwrap().next().unwrap().unwrap().path();
+    fs::write(stand_in.join("upper/a.txt"), "evil\n").unwrap();
+    let why = rehearsed.rehearsal.commit().await.unwrap_err();
+    assert!(why.contains("a.txt changed in the stand-in after it was shown"), "{why}");
+    assert_eq!(here.work(), before);
+}
+
 /// Somebody works in their home folder, and the agent's home is in it.
 #[tokio::test]
 async fn a_workspace_that_holds_the_agents_home_is_rehearsed_without_it() {

@@ -172,6 +172,10 @@ impl LocalEnvironment {
         let (finished, supervised) = self.run_confined(command, cancel, confinement).await?;
         // What it left running could still write; and nothing may hold the stand-in when it is looked at.
         let left = end(&self.server, &supervised, Duration::ZERO).await;
+        if supervised.was_killed() {
+            let why = "its supervisor was ended, so nobody can tell what it did";
+            return Err(EnvironmentError::Lost(std::io::Error::other(why)));
+        }
         if left > 0 {
             let why = format!("{left} of its processes would not end, so nobody can tell what it did");
             return Err(EnvironmentError::Lost(std::io::Error::other(why)));

@@ -31,12 +31,14 @@ mod loosen;
 mod marker;
 mod owner;
 mod render;
+mod shown;
 mod steps;
 mod tree;
 mod undo;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -50,8 +52,8 @@ pub use undo::{Recovered, Undo};
 
 use changes::exact_path;
 use copying::{Copier, Room};
-use loosen::Loosened;
 use marker::{Known, Marker};
+use shown::Shown;
 use tree::Root;
 
 /// How many entries of a workspace an overlay's stage remembers. Looking at that many takes about a second; a larger
@@ -122,6 +124,8 @@ pub struct Stage {
     known: Known,
     /// What a copy was before the command ran.
     copied: Option<Known>,
+    /// The last look at it.
+    shown: Mutex<Option<Arc<Shown>>>,
     thrown_away: bool,
 }
 
@@ -179,7 +183,7 @@ impl Stage {
         // The command sees this mode on its own folder; the folder around it keeps everybody out.
         place.set_mode(look.mode | 0o700).map_err(failed)?;
         let folder = folder.to_path_buf();
-        Ok(Self { folder, method, workspace, view, marker, known, copied, thrown_away: false })
+        Ok(Self { folder, method, workspace, view, marker, known, copied, shown: Mutex::default(), thrown_away: false })
     }
 
     /// What the sandbox has to mount before the command runs.
@@ -204,11 +208,10 @@ impl Stage {
         self.workspace.path()
     }
 
-    /// What the command did. For when it has ended and nothing is mounted any more.
+    /// What the command did. For when it has ended and nothing is mounted any more. From here on, this is what a commit
+    /// carries over.
     pub fn changes(&self) -> Result<Changes, RehearsalError> {
-        let modes = Loosened::new(&self.view);
-        let compared = compare::compare(self, &modes)?;
-        let mut changes = Changes::new(compared.entries);
+        let mut changes = Changes::new(self.look()?.compared.entries.clone());
         let until = Instant::now() + COUNTING;
         for entry in changes.entries.iter_mut().filter(|entry| entry.text) {
             if Instant::now() >= until {
@@ -221,15 +224,33 @@ impl Stage {
 
     /// The difference that one entry makes, as text where it is text.
     pub fn diff(&self, entry: &Entry) -> Result<Diff, RehearsalError> {
-        let _readable = Loosened::new(&self.view);
+        let _readable = self.shown()?;
         diff::diff(self, entry)
     }
 
-    /// Carries the changes over into the workspace. What they replace is kept in a new folder of `undo_base`.
+    /// Looks at it anew.
+    fn look(&self) -> Result<Arc<Shown>, RehearsalError> {
+        let mut last = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        // Puts the modes back that the command has left.
+        *last = None;
+        let shown = Arc::new(Shown::of(self)?);
+        *last = Some(Arc::clone(&shown));
+        Ok(shown)
+    }
+
+    /// The last look at it, or the first one.
+    fn shown(&self) -> Result<Arc<Shown>, RehearsalError> {
+        let last = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        last.map_or_else(|| self.look(), Ok)
+    }
+
+    /// Carries the changes over into the workspace, those that were shown if they were. What they replace is kept in a
+    /// new folder of `undo_base`.
     ///
     /// `undo_base` is a private folder, in the workspace at most where the command could not see it.
     ///
-    /// Refused when a path that would be touched changed since the stage was opened. On an error everything is put
+    /// Refused when a path that would be touched changed since the stage was opened, or what would be written since it
+    /// was shown. On an error everything is put
     /// back. The stage stays as it is.
     pub fn commit(&self, undo_base: &Path) -> Result<Committed, RehearsalError> {
         self.commit_watched(undo_base, &mut |_| std::ops::ControlFlow::Continue(()))
@@ -241,9 +262,7 @@ impl Stage {
         undo_base: &Path,
         watch: &mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>,
     ) -> Result<Committed, RehearsalError> {
-        let modes = Loosened::new(&self.view);
-        let compared = compare::compare(self, &modes)?;
-        commit::commit(self, &modes, &compared, undo_base, watch)
+        commit::commit(self, &*self.shown()?, undo_base, watch)
     }
 
     /// Removes the stage and all it holds.
@@ -317,6 +336,15 @@ pub enum RehearsalError {
         undoing: bool,
         /// The paths and what happened to them.
         conflicts: Vec<Conflict>,
+    },
+    /// Somebody wrote to the stand-in after it was shown.
+    #[error(
+        "rehearsal: not committed, nothing was touched: {} changed in the stand-in after it was shown. Rehearse again",
+        render::name(path)
+    )]
+    NotAsShown {
+        /// Relative to the workspace.
+        path: PathBuf,
     },
     /// The commit failed or was stopped, and the workspace is what it was.
     #[error("rehearsal: not committed, everything was put back: {why}")]
