@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
-use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness, recover_commits};
+use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness};
 use hermes_exec::processes::{ProcessTable, TableSetup, reap};
 use hermes_exec::sandbox::preflight;
 use hermes_guard::Guard;
@@ -199,9 +199,10 @@ fn hidden(world: &World, config: &Config) -> Vec<PathBuf> {
 /// How rehearsals are set up.
 pub(crate) fn rehearsals(world: &World, config: &Config) -> RehearsalSetup {
     let (stages, undo) = (stages(world), rehearsals::folder(world));
+    let redactor = Arc::new(approvals::secrets(world, config));
     let (world, config) = (world.clone(), config.clone());
     let hidden = Arc::new(move || hidden(&world, &config));
-    RehearsalSetup { stages, undo, hidden }
+    RehearsalSetup { stages, undo, hidden, redactor: Some(redactor) }
 }
 
 /// Where stand-ins are kept: beside what can be taken back, or, for somebody who works in their home folder, outside of
@@ -260,9 +261,7 @@ pub(crate) fn processes_folder(world: &World) -> PathBuf {
 
 /// Clears up what a crash left, without making anybody wait for it.
 pub(crate) fn reap_quietly(world: &World) {
-    for said in recover_commits(&rehearsals::folder(world)) {
-        out::error(&format!("hermes: {}", visible(&said)));
-    }
+    rehearsals::recover(world);
     let (folder, stages) = (processes_folder(world), stages(world));
     tokio::task::spawn_blocking(move || {
         reap(&folder, &std::env::temp_dir(), SystemTime::now());

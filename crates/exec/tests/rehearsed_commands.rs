@@ -1,15 +1,25 @@
 //! Commands of the local backend against a stand-in for the workspace, in the real sandbox.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use std::borrow::Cow;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use hermes_core::{CancellationToken, Command, Environment, FinishedHow, Rehearsed};
+use hermes_core::{CancellationToken, Command, Environment, FinishedHow, Redactor, Rehearsed};
 use hermes_exec::LocalEnvironment;
-use hermes_exec::local::{CommittedRehearsal, RehearsalSetup};
+use hermes_exec::local::{CommittedRehearsal, RehearsalSetup, recover_commits};
+
+/// Takes one word for a secret.
+struct NoPasswords;
+
+impl Redactor for NoPasswords {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        text.replace("hunter2", "***").into()
+    }
+}
 
 struct Here {
     environment: LocalEnvironment,
@@ -34,6 +44,7 @@ async fn here_with(stages: &[&str], undo: &str, hidden: &str) -> Option<Here> {
         stages: stages.iter().map(|stages| path.join(stages)).collect(),
         undo: path.join(undo),
         hidden: Arc::new(move || vec![hidden.clone()]),
+        redactor: Some(Arc::new(NoPasswords)),
     };
     let environment = LocalEnvironment::new(&path.join("work"), &path, std::env::vars_os(), &[]).unwrap();
     let environment = environment.with_rehearsals(setup);
@@ -121,6 +132,57 @@ async fn what_was_written_to_the_stand_in_after_it_was_shown_is_not_committed() 
     let why = rehearsed.rehearsal.commit().await.unwrap_err();
     assert!(why.contains("a.txt changed in the stand-in after it was shown"), "{why}");
     assert_eq!(here.work(), before);
+}
+
+#[tokio::test]
+async fn an_undo_that_was_interrupted_is_finished_at_the_next_start() {
+    let Some(here) = here().await else { return };
+    let before = here.work();
+    let name = here.rehearse(SCRIPT).await.rehearsal.commit().await.unwrap();
+    let journal = here.path("undo").join(&name).join("journal");
+    // What is in the journal when a process dies that has just begun to take back.
+    let mut text = fs::read_to_string(&journal).unwrap();
+    text.push_str("\"taking_back\"\n");
+    fs::write(&journal, text).unwrap();
+    let kept = CommittedRehearsal::all(&here.path("undo"));
+    assert!(kept[0].undo(&here.path("undo")).unwrap_err().contains("interrupted"));
+
+    let said = recover_commits(&here.path("undo"), SystemTime::now());
+    assert!(said.len() == 1 && said[0].contains("is taken back now"), "{said:?}");
+    assert_eq!(here.work(), before);
+    assert!(CommittedRehearsal::all(&here.path("undo")).is_empty());
+    assert!(recover_commits(&here.path("undo"), SystemTime::now()).is_empty());
+}
+
+#[tokio::test]
+async fn a_commit_without_its_note_gets_one_and_a_note_without_its_commit_goes() {
+    let Some(here) = here().await else { return };
+    let before = here.work();
+    let name = here.rehearse(SCRIPT).await.rehearsal.commit().await.unwrap();
+    let (undo, note) = (here.path("undo"), here.path("undo").join(format!("{name}.json")));
+    fs::copy(&note, undo.join("undo-gone.json")).unwrap();
+    let text = fs::read_to_string(undo.join("undo-gone.json")).unwrap();
+    fs::write(undo.join("undo-gone.json"), text.replace(&name, "undo-gone")).unwrap();
+    fs::remove_file(&note).unwrap();
+    let said = recover_commits(&undo, SystemTime::now());
+    assert!(said.len() == 1 && said[0].contains(&format!("hermes rehearsals undo {name}")), "{said:?}");
+    let all = CommittedRehearsal::all(&undo);
+    assert_eq!((all.len(), &all[0].name, &all[0].workspace), (1, &name, &here.path("work")));
+    all[0].undo(&undo).unwrap();
+    assert_eq!(here.work(), before);
+}
+
+#[tokio::test]
+async fn what_is_written_down_is_private_and_without_secrets() {
+    let Some(here) = here().await else { return };
+    let name = here.rehearse("echo hunter2 > a.txt").await.rehearsal.commit().await.unwrap();
+    let note = here.path("undo").join(format!("{name}.json"));
+    let text = fs::read_to_string(&note).unwrap();
+    assert!(text.contains("echo *** > a.txt") && !text.contains("hunter2"), "{text}");
+    let journal = fs::read_to_string(here.path("undo").join(&name).join("journal")).unwrap();
+    assert!(!journal.contains("hunter2"), "{journal}");
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o077;
+    assert_eq!((mode(&note), mode(&here.path("undo")), mode(&here.path("undo").join(&name))), (0, 0, 0));
 }
 
 /// Somebody works in their home folder, and the agent's home is in it.

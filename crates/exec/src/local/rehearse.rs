@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use hermes_core::{CancellationToken, Command, EnvironmentError, Rehearsal, Rehearsed};
+use hermes_core::{CancellationToken, Command, EnvironmentError, Redactor, Rehearsal, Rehearsed};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -35,6 +35,8 @@ pub struct RehearsalSetup {
     pub undo: PathBuf,
     /// Files and folders that a command must not see, asked for before each.
     pub hidden: Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>,
+    /// Masks secrets in what is written down.
+    pub redactor: Option<Arc<dyn Redactor>>,
 }
 
 impl fmt::Debug for RehearsalSetup {
@@ -168,7 +170,10 @@ impl LocalEnvironment {
         let stage = stage.await.map_err(EnvironmentError::NotPrepared)?;
         let scratch = std::fs::canonicalize(self.scratch.path()).map_err(EnvironmentError::NoScratch)?;
         let confinement = rehearsals.confinement(mechanism, stage.mount(), &scratch, self.sandbox.as_ref());
-        let script = command.script.clone();
+        let script = match &rehearsals.setup.redactor {
+            Some(redactor) => redactor.redact(&command.script).into_owned(),
+            None => command.script.clone(),
+        };
         let (finished, supervised) = self.run_confined(command, cancel, confinement).await?;
         // What it left running could still write; and nothing may hold the stand-in when it is looked at.
         let left = end(&self.server, &supervised, Duration::ZERO).await;
@@ -217,6 +222,7 @@ struct LocalRehearsal {
     stage: Arc<Mutex<Option<Stage>>>,
     changes: Changes,
     undo: PathBuf,
+    /// What is written down of the command.
     command: String,
 }
 
