@@ -173,6 +173,34 @@ async fn a_commit_without_its_note_gets_one_and_a_note_without_its_commit_goes()
 }
 
 #[tokio::test]
+async fn the_way_back_is_kept_for_a_time_and_in_number() {
+    let Some(here) = here().await else { return };
+    let undo = here.path("undo");
+    let name = here.rehearse("echo x > a.txt").await.rehearsal.commit().await.unwrap();
+    let committed = here.work();
+    let note = fs::read_to_string(undo.join(format!("{name}.json"))).unwrap();
+    for number in 0..50 {
+        let other = format!("undo-z{number:02}");
+        fs::create_dir_all(undo.join(&other).join("saved")).unwrap();
+        fs::copy(undo.join(&name).join("journal"), undo.join(&other).join("journal")).unwrap();
+        fs::write(undo.join(format!("{other}.json")), note.replace(&name, &other)).unwrap();
+    }
+    // All of one age: the first by name is the one too many.
+    let first = CommittedRehearsal::all(&undo)[0].name.clone();
+    assert!(recover_commits(&undo, SystemTime::now()).is_empty());
+    assert_eq!(CommittedRehearsal::all(&undo).len(), 50);
+    assert!(!undo.join(&first).exists() && !undo.join(format!("{first}.json")).exists());
+
+    let in_days = |days: u64| SystemTime::now() + Duration::from_secs(days * 24 * 3600);
+    recover_commits(&undo, in_days(13));
+    assert_eq!(CommittedRehearsal::all(&undo).len(), 50);
+    recover_commits(&undo, in_days(15));
+    let left: Vec<_> = fs::read_dir(&undo).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [".lock"]);
+    assert_eq!(here.work(), committed);
+}
+
+#[tokio::test]
 async fn what_is_written_down_is_private_and_without_secrets() {
     let Some(here) = here().await else { return };
     let name = here.rehearse("echo hunter2 > a.txt").await.rehearsal.commit().await.unwrap();

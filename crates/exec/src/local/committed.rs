@@ -14,6 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::rehearsal::{Recovered, Undo};
 
+/// How long a commit can be taken back: what it replaced takes room, and what is older is in nobody's mind any more.
+const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 3600);
+/// How many commits can be taken back.
+const MOST_KEPT: usize = 50;
+
 /// A commit that can be taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommittedRehearsal {
@@ -125,10 +130,18 @@ pub fn recover_commits(undo: &Path, now: SystemTime) -> Vec<String> {
     let entries = fs::read_dir(undo).into_iter().flatten().flatten();
     let folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
     let said = folders.filter_map(|folder| recover(undo, &folder, now)).collect();
-    let (gone, _there): (Vec<_>, Vec<_>) =
+    let (gone, there): (Vec<_>, Vec<_>) =
         CommittedRehearsal::all(undo).into_iter().partition(|committed| !undo.join(&committed.name).exists());
+    let too_many = there.len().saturating_sub(MOST_KEPT);
     for committed in gone {
         let _ = committed.forget(undo);
+    }
+    for (at, committed) in there.into_iter().enumerate() {
+        let is_old = now.duration_since(committed.at).is_ok_and(|since| since > KEPT_FOR);
+        if at < too_many || is_old {
+            // What cannot be removed now is tried again at the next start.
+            let _ = committed.give_up(undo);
+        }
     }
     said
 }
