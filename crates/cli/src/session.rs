@@ -259,12 +259,17 @@ pub(crate) fn processes_folder(world: &World) -> PathBuf {
     world.home.join("processes")
 }
 
+/// Where temporary folders are made: the machine's own place first, and one that is in sight inside of the sandbox.
+pub(crate) fn temporary_folders(world: &World) -> Vec<PathBuf> {
+    vec![std::env::temp_dir(), world.user_home.join(".cache")]
+}
+
 /// Clears up what a crash left, without making anybody wait for it.
 pub(crate) fn reap_quietly(world: &World) {
     rehearsals::recover(world);
-    let (folder, stages) = (processes_folder(world), stages(world));
+    let (folder, temporary, stages) = (processes_folder(world), temporary_folders(world), stages(world));
     tokio::task::spawn_blocking(move || {
-        reap(&folder, &std::env::temp_dir(), SystemTime::now());
+        reap(&folder, &temporary, SystemTime::now());
         for stages in stages.iter().filter(|stages| stages.is_dir()) {
             // What cannot be removed now is tried again at the next start.
             let _ = hermes_exec::rehearsal::reap(stages);

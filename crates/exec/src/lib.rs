@@ -24,6 +24,8 @@ pub mod rehearsal;
 pub mod sandbox;
 pub mod screen;
 mod supervisor;
+mod temporary;
 
 pub use local::LocalEnvironment;
 pub use supervisor::ForkServer;
+pub use temporary::Temporary;

@@ -39,7 +39,7 @@ use crate::plain::Reading;
 use crate::sandbox::{Confinement, Preflight};
 use crate::supervisor::protocol::{INHERITED, Job, Request, Role};
 use crate::supervisor::{ForkServer, Supervised, Wiring, group};
-use crate::{environment_variables, files};
+use crate::{Temporary, environment_variables, files};
 
 pub use committed::{CommittedRehearsal, recover_commits};
 pub use confined::{Reach, SandboxWish, Strictness};
@@ -52,9 +52,6 @@ use shell::{Options, Report, ShellState};
 
 /// The variable that marks every process of a command: how [`crate::processes::reap`] finds what a crash left.
 pub(crate) const MARKER: &str = "HERMES_RUN";
-/// How the names of our temporary folders begin, and the file in them that is locked while they are in use.
-pub(crate) const SCRATCH_PREFIX: &str = "hermes-";
-pub(crate) const SCRATCH_LOCK: &str = ".in-use";
 /// How long what a command left running may take to end after SIGTERM before it gets SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 /// Linux takes at most 128 KiB in one argument (`MAX_ARG_STRLEN`, execve(2)); longer commands go through a file.
@@ -69,9 +66,7 @@ pub struct LocalEnvironment {
     server: Arc<ForkServer>,
     shell: PathBuf,
     home: PathBuf,
-    scratch: tempfile::TempDir,
-    /// Held as long as the folder is in use; see [`crate::processes::reap`].
-    _scratch_lock: File,
+    scratch: Temporary,
     reading: Reading,
     /// Where control groups for commands can be made.
     groups: Option<PathBuf>,
@@ -129,8 +124,7 @@ impl LocalEnvironment {
             .ok_or_else(|| EnvironmentError::NoSuchDirectory(cwd.to_path_buf()))?;
         let variables: BTreeMap<_, _> = environment_variables::for_child(variables, granted).into_iter().collect();
         let first = ShellState::new(cwd, variables);
-        let scratch = tempfile::Builder::new().prefix(SCRATCH_PREFIX).tempdir().map_err(EnvironmentError::NoScratch)?;
-        let lock = lock_scratch(scratch.path()).map_err(EnvironmentError::NoScratch)?;
+        let scratch = Temporary::new(&std::env::temp_dir(), "").map_err(EnvironmentError::NoScratch)?;
         let variable = |name: &str| first.variables.get(OsStr::new(name)).and_then(|value| value.to_str());
         Ok(Self {
             id: unique_id(),
@@ -139,7 +133,6 @@ impl LocalEnvironment {
             shell: find_bash(variable("PATH").unwrap_or_default()),
             home: home.to_path_buf(),
             scratch,
-            _scratch_lock: lock,
             reading: Reading::of_locale(variable),
             groups: group::parent(),
             fresh: OnceLock::new(),
@@ -434,15 +427,6 @@ async fn end(server: &ForkServer, supervised: &Supervised, grace: Duration) -> u
         server.sweep();
     }
     supervised.look().gone.unwrap_or(0) as usize
-}
-
-fn lock_scratch(folder: &Path) -> io::Result<File> {
-    // Locked before it has its name: whoever finds it by that name never finds it free.
-    let unnamed = folder.join(".new");
-    let lock = File::create(&unnamed)?;
-    lock.try_lock()?;
-    std::fs::rename(unnamed, folder.join(SCRATCH_LOCK))?;
-    Ok(lock)
 }
 
 fn memory_file(content: &[u8]) -> io::Result<File> {

@@ -3,10 +3,9 @@
 //! There is little to do: when Hermes dies, supervisors end their commands by themselves. What can be left are files, and
 //! the processes of a supervisor that was killed as well.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::ProcessState;
@@ -14,7 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 
 use super::{KEPT_AFTER_END, Record};
-use crate::local::{MARKER, SCRATCH_LOCK, SCRATCH_PREFIX, pid_namespace};
+use crate::local::{MARKER, pid_namespace};
+use crate::temporary::is_abandoned;
 
 /// What was cleared up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,9 +30,9 @@ pub struct Reaped {
 }
 
 /// Ends processes that nobody looks after, and takes away the files of those that ended more than half an hour ago and
-/// the temporary folders of conversations that are gone. `records` is the folder of [`super::TableSetup`], `temporary`
-/// the one in which environments make theirs.
-pub fn reap(records: &Path, temporary: &Path, now: SystemTime) -> Reaped {
+/// the temporary folders of programs that are gone. `records` is the folder of [`super::TableSetup`], `temporary` are
+/// those in which a [`crate::Temporary`] was made.
+pub fn reap(records: &Path, temporary: &[PathBuf], now: SystemTime) -> Reaped {
     let mut reaped = Reaped { ended: end_orphans(), ..Reaped::default() };
     for record in Record::all(records) {
         let ended = match record.state {
@@ -46,7 +46,7 @@ pub fn reap(records: &Path, temporary: &Path, now: SystemTime) -> Reaped {
         let is_old = ended.is_none_or(|ended| now.duration_since(ended).is_ok_and(|since| since > KEPT_AFTER_END));
         reaped.records += usize::from(is_old && record.remove().is_ok());
     }
-    reaped.folders = remove_unused_folders(temporary);
+    reaped.folders = temporary.iter().map(|folder| remove_unused_folders(folder)).sum();
     reaped
 }
 
@@ -74,17 +74,7 @@ fn marked_by(pid: i32) -> Option<u32> {
 fn remove_unused_folders(temporary: &Path) -> usize {
     let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| {
-        let is_named_so = entry.file_name().to_string_lossy().starts_with(SCRATCH_PREFIX);
-        is_named_so && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == geteuid().as_raw())
+        entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == geteuid().as_raw())
     });
-    ours.filter(|entry| is_unused(&entry.path()).unwrap_or(false) && fs::remove_dir_all(entry.path()).is_ok()).count()
-}
-
-/// A folder without our lock file is none of ours, whatever its name.
-fn is_unused(folder: &Path) -> io::Result<bool> {
-    match File::open(folder.join(SCRATCH_LOCK))?.try_lock() {
-        Ok(()) => Ok(true),
-        Err(fs::TryLockError::WouldBlock) => Ok(false),
-        Err(fs::TryLockError::Error(error)) => Err(error),
-    }
+    ours.filter(|entry| is_abandoned(&entry.path()) && fs::remove_dir_all(entry.path()).is_ok()).count()
 }

@@ -1,8 +1,10 @@
 //! `hermes env test [NAME]`: the conformance suite against a backend as it is configured here.
 
 use std::path::PathBuf;
+use std::{fs, io};
 
 use hermes_core::plural;
+use hermes_exec::Temporary;
 use hermes_exec::conformance::{Check, Outcome, run_and_tell};
 use hermes_runtime::names::did_you_mean;
 use serde_json::json;
@@ -34,13 +36,13 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
         let hint = did_you_mean(name, known);
         return Err(Failure::usage(format!("there is no backend \"{}\"{hint} (hermes env list)", visible(name))));
     }
-    let folder = tempfile::Builder::new()
-        .prefix("hermes-env-test-")
-        .tempdir_in(place(world))
-        .map_err(|error| Failure::new(format!("cannot make a temporary folder: {error}")))?;
-    let environment = session::task(world, &config, Some(folder.path())).await?.environment;
+    let cannot = |error: io::Error| Failure::new(format!("cannot make a temporary folder: {error}"));
+    let temporary = Temporary::new(&place(world), "env-test-").map_err(cannot)?;
+    let folder = temporary.path().join("work");
+    fs::create_dir(&folder).map_err(cannot)?;
+    let environment = session::task(world, &config, Some(&folder)).await?.environment;
     if !as_json {
-        out::line(&format!("Checking {name} in {}.", folder.path().display()))?;
+        out::line(&format!("Checking {name} in {}.", folder.display()))?;
     }
     let signals = Signals::listen();
     let cancel = signals.begin();
@@ -74,8 +76,8 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
 
 /// Where the checks are made. What is below /tmp is a command's own in the sandbox, and the agent's home is hidden there.
 fn place(world: &World) -> PathBuf {
-    let cache = world.user_home.join(".cache");
-    if cache.is_dir() { cache } else { std::env::temp_dir() }
+    let folders = session::temporary_folders(world);
+    folders.into_iter().rfind(|folder| folder.is_dir()).unwrap_or_else(std::env::temp_dir)
 }
 
 fn line(check: &Check) -> String {
