@@ -378,6 +378,19 @@ async fn a_shell_that_cannot_be_started_says_why_and_nothing_counts_as_run() {
 }
 
 #[tokio::test]
+async fn a_start_that_fails_half_way_leaves_no_file() {
+    let here = here();
+    // Neither a record nor a socket can be made where something is.
+    for taken in ["a.jsonl", "a.sock"] {
+        fs::create_dir_all(here.path("processes")).unwrap();
+        fs::write(here.path("processes").join(taken), "").unwrap();
+        let place = Place { log: here.path("processes/a.log"), facts: "{}".into() };
+        here.environment.spawn(Start::new("echo hi", place)).await.unwrap_err();
+        assert!(here.environment.list(&here.path("processes")).await.unwrap().is_empty(), "{taken}");
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_a_process_is_told_although_what_it_left_prints_for_ever() {
     let here = here();
     let place = Place { log: here.path("a.log"), facts: String::new() };

@@ -284,7 +284,7 @@ impl LocalEnvironment {
             terminal,
             watch: watch.to_vec(),
             confinement,
-            group: self.groups.as_ref().map(|parent| parent.join(format!("hermes-{mark}"))),
+            group: self.groups.as_ref().map(|parent| parent.join(format!("{}{mark}", group::PREFIX))),
         };
         let mut wiring = Wiring::default();
         if job.confinement.is_some() {

@@ -18,7 +18,7 @@ pub(super) fn run(world: &World) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn in_words(Reaped { lost, ended, records, folders }: &Reaped) -> String {
+fn in_words(Reaped { lost, ended, records, folders, groups }: &Reaped) -> String {
     let done = [
         (*ended, "ended", "process that nobody looked after", "processes that nobody looked after"),
         (*records, "took away", "old record and its log", "old records and their logs"),
@@ -28,6 +28,7 @@ fn in_words(Reaped { lost, ended, records, folders }: &Reaped) -> String {
             "temporary folder of a program that is gone",
             "temporary folders of programs that are gone",
         ),
+        (*groups, "took away", "control group of a program that is gone", "control groups of programs that are gone"),
     ];
     let done = done.into_iter().filter(|(count, ..)| *count > 0);
     let mut lines: Vec<String> =
