@@ -30,12 +30,14 @@ impl Shown {
 
     /// Refused when something that a commit takes from the stand-in is not what was shown.
     pub(super) fn is_still_so(&self, stage: &Stage) -> Result<(), RehearsalError> {
-        // New permissions are not read again. Anything else that was shown is, with all that a new folder holds.
-        let read_again = self.compared.entries.iter().filter(|entry| !entry.in_place).map(|entry| &entry.path);
-        for path in read_again.chain(self.compared.unchanged.values()) {
+        // New permissions are not read again. Anything else that was shown is, with all that a new folder holds; of a
+        // deletion only that it is one, since all whiteouts of an overlay are names of one file with one time.
+        let read_again = self.compared.entries.iter().filter(|entry| !entry.in_place);
+        let read_again = read_again.map(|entry| (&entry.path, entry.new.is_none()));
+        for (path, is_deletion) in read_again.chain(self.compared.unchanged.values().map(|path| (path, false))) {
             let look = stage.view.look(path).map_err(|error| trouble("check", path, &error))?;
             let is_same = match (self.seen.get(path), look) {
-                (Memory::There(seen), Some(look)) => seen.is(&look) && seen.ctime == look.ctime,
+                (Memory::There(seen), Some(look)) => seen.is(&look) && (is_deletion || seen.ctime == look.ctime),
                 (Memory::NotThere, None) => true,
                 _ => false,
             };
