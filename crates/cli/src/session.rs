@@ -180,7 +180,7 @@ pub(crate) async fn task(world: &World, config: &Config, cwd: Option<&Path>) -> 
     for said in environment.read_init_files(&files, INIT_FILE_LIMIT).await {
         out::error(&format!("hermes: {}", visible(&said)));
     }
-    let environment = confined(world, config, environment)?;
+    let environment = confined(world, config, environment).await?;
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();
     Ok(task.with_limits(config.limits()))
@@ -214,7 +214,7 @@ fn stages(world: &World) -> Vec<PathBuf> {
 
 /// The environment with the sandbox that the configuration wishes for. One that is not possible here is an error: nobody
 /// who asked for a wall works without it by accident.
-fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Result<LocalEnvironment, Failure> {
+async fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Result<LocalEnvironment, Failure> {
     let strictness = match config.text("terminal.sandbox").as_deref() {
         Some("workspace") => Strictness::Workspace,
         Some("strict") => Strictness::Strict,
@@ -231,7 +231,8 @@ fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Re
         hidden: hidden(world, config),
         reach,
     };
-    environment.confined(wish, &preflight()).map_err(|why| {
+    let preflight = tokio::task::spawn_blocking(preflight).await.map_err(|error| Failure::new(error.to_string()))?;
+    environment.confined(wish, &preflight).map_err(|why| {
         Failure::new(format!("terminal.sandbox: {why}\nhermes config set terminal.sandbox off works without one"))
     })
 }

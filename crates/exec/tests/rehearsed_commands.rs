@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -39,6 +39,15 @@ async fn here_with(stages: &[&str], undo: &str, hidden: &str) -> Option<Here> {
     for (file, text) in [("work/a.txt", "one\ntwo\n"), ("work/build/x.o", "object"), ("secret/key", "very secret")] {
         fs::write(path.join(file), text).unwrap();
     }
+    let environment = environment(&path, stages, undo, hidden);
+    if let Err(why) = environment.can_rehearse().await {
+        eprintln!("skipped: {why}");
+        return None;
+    }
+    Some(Here { environment, folder })
+}
+
+fn environment(path: &Path, stages: &[&str], undo: &str, hidden: &str) -> LocalEnvironment {
     let hidden = path.join(hidden);
     let setup = RehearsalSetup {
         stages: stages.iter().map(|stages| path.join(stages)).collect(),
@@ -46,13 +55,8 @@ async fn here_with(stages: &[&str], undo: &str, hidden: &str) -> Option<Here> {
         hidden: Arc::new(move || vec![hidden.clone()]),
         redactor: Some(Arc::new(NoPasswords)),
     };
-    let environment = LocalEnvironment::new(&path.join("work"), &path, std::env::vars_os(), &[]).unwrap();
-    let environment = environment.with_rehearsals(setup);
-    if let Err(why) = environment.can_rehearse().await {
-        eprintln!("skipped: {why}");
-        return None;
-    }
-    Some(Here { environment, folder })
+    let environment = LocalEnvironment::new(&path.join("work"), path, std::env::vars_os(), &[]).unwrap();
+    environment.with_rehearsals(setup)
 }
 
 impl Here {
@@ -209,7 +213,7 @@ async fn what_is_written_down_is_private_and_without_secrets() {
     assert!(text.contains("echo *** > a.txt") && !text.contains("hunter2"), "{text}");
     let journal = fs::read_to_string(here.path("undo").join(&name).join("journal")).unwrap();
     assert!(!journal.contains("hunter2"), "{journal}");
-    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o077;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o077;
     assert_eq!((mode(&note), mode(&here.path("undo")), mode(&here.path("undo").join(&name))), (0, 0, 0));
 }
 
@@ -235,7 +239,8 @@ async fn a_workspace_that_holds_the_agents_home_is_rehearsed_without_it() {
     fs::remove_file(here.path("work/.hermes/undo/.lock")).unwrap();
     assert_eq!(here.work(), before);
     drop(rehearsed);
-    assert_eq!(fs::read_dir(here.path("elsewhere")).unwrap().count(), 0);
+    let left = std::process::Command::new("find").arg(here.path("elsewhere")).output().unwrap();
+    assert_eq!(fs::read_dir(here.path("elsewhere")).unwrap().count(), 0, "{left:?}");
 }
 
 #[tokio::test]
@@ -297,4 +302,27 @@ async fn outside_of_the_workspace_nothing_is_rehearsed() {
     let command = Command { cwd: Some("/usr".into()), ..Command::new("true", Duration::from_secs(9), 9_000) };
     let error = here.environment.rehearse(command, &CancellationToken::new()).await.unwrap_err();
     assert!(error.to_string().contains("is outside of it"), "{error}");
+}
+
+/// What may take long happens on a thread that may block: while that one is busy, it waits and nobody else does.
+#[test]
+fn trying_the_sandbox_and_throwing_away_keep_nobody_waiting() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let Some(here) = here().await else { return };
+        let rehearsed = here.rehearse("echo x > a.txt").await;
+        let stages = || fs::read_dir(here.path("stages")).unwrap().count();
+        let untried = environment(&here.path(""), &["stages"], "undo", "secret");
+        let (free, busy) = std::sync::mpsc::channel::<()>();
+        let busy = tokio::task::spawn_blocking(move || busy.recv());
+
+        drop(rehearsed);
+        assert_eq!(stages(), 1);
+        assert!(tokio::time::timeout(Duration::from_millis(50), untried.can_rehearse()).await.is_err());
+
+        drop(free);
+        busy.await.unwrap().unwrap_err();
+        untried.can_rehearse().await.unwrap();
+        assert_eq!(stages(), 0);
+    });
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use hermes_core::{CancellationToken, Command, EnvironmentError, Redactor, Rehearsal, Rehearsed};
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
 use super::committed::{CommittedRehearsal, lock, private_folder};
@@ -166,10 +167,13 @@ impl LocalEnvironment {
     ) -> Result<Rehearsed, EnvironmentError> {
         let Way { rehearsals, mechanism, workspace, stages } = *way;
         let (at, base) = (workspace.to_owned(), stages.to_owned());
-        let stage = blocking(move || Stage::open(&at, &base, method).map_err(|error| error.to_string()));
-        let stage = stage.await.map_err(EnvironmentError::NotPrepared)?;
+        let opened = blocking(move || {
+            let stage = Stage::open(&at, &base, method).map_err(|error| error.to_string())?;
+            Ok((stage.mount(), Kept(Arc::new(Mutex::new(Some(stage))))))
+        });
+        let (mount, stage) = opened.await.map_err(EnvironmentError::NotPrepared)?;
         let scratch = std::fs::canonicalize(self.scratch.path()).map_err(EnvironmentError::NoScratch)?;
-        let confinement = rehearsals.confinement(mechanism, stage.mount(), &scratch, self.sandbox.as_ref());
+        let confinement = rehearsals.confinement(mechanism, mount, &scratch, self.sandbox.as_ref());
         let script = match &rehearsals.setup.redactor {
             Some(redactor) => redactor.redact(&command.script).into_owned(),
             None => command.script.clone(),
@@ -185,18 +189,13 @@ impl LocalEnvironment {
             let why = format!("{left} of its processes would not end, so nobody can tell what it did");
             return Err(EnvironmentError::Lost(std::io::Error::other(why)));
         }
-        let looked = blocking(move || {
-            let changes = stage.changes().map_err(|error| error.to_string())?;
-            Ok((stage, changes))
+        let looked = stage.with(|stage| match stage {
+            Some(stage) => stage.changes().map_err(|error| error.to_string()),
+            None => Ok(Changes::default()),
         });
         // It has run, so this must not look as if it had not.
-        let (stage, changes) = looked.await.map_err(|why| EnvironmentError::Lost(std::io::Error::other(why)))?;
-        let rehearsal = LocalRehearsal {
-            stage: Arc::new(Mutex::new(Some(stage))),
-            changes,
-            undo: rehearsals.setup.undo.clone(),
-            command: script,
-        };
+        let changes = looked.await.map_err(|why| EnvironmentError::Lost(std::io::Error::other(why)))?;
+        let rehearsal = LocalRehearsal { stage, changes, undo: rehearsals.setup.undo.clone(), command: script };
         Ok(Rehearsed { finished, rehearsal: Arc::new(rehearsal) })
     }
 }
@@ -216,10 +215,35 @@ struct Folders {
     undo_is_inside: bool,
 }
 
+/// A stage until it is committed or thrown away. What it holds may be much, so also a call that is dropped removes it
+/// where that keeps nobody waiting.
+#[derive(Debug)]
+struct Kept(Arc<Mutex<Option<Stage>>>);
+
+impl Kept {
+    async fn with<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Option<Stage>) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let stage = Arc::clone(&self.0);
+        blocking(move || job(&mut stage.lock().unwrap_or_else(PoisonError::into_inner))).await
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let stage = std::mem::take(&mut self.0);
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(stage))),
+            Err(_) => drop(stage),
+        }
+    }
+}
+
 /// See [`hermes_core::Rehearsal`].
 #[derive(Debug)]
 struct LocalRehearsal {
-    stage: Arc<Mutex<Option<Stage>>>,
+    stage: Kept,
     changes: Changes,
     undo: PathBuf,
     /// What is written down of the command.
@@ -241,10 +265,9 @@ impl Rehearsal for LocalRehearsal {
     }
 
     async fn diff(&self) -> String {
-        let (stage, changes) = (Arc::clone(&self.stage), self.changes.clone());
-        let shown = blocking(move || {
-            let stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(stage) = &*stage else { return Ok(String::new()) };
+        let changes = self.changes.clone();
+        let shown = self.stage.with(move |stage| {
+            let Some(stage) = stage else { return Ok(String::new()) };
             let mut text = String::new();
             for (at, entry) in changes.entries.iter().enumerate() {
                 if text.len() > LONGEST_DIFF {
@@ -263,10 +286,8 @@ impl Rehearsal for LocalRehearsal {
     }
 
     async fn commit(&self) -> Result<String, String> {
-        let (stage, undo) = (Arc::clone(&self.stage), self.undo.clone());
-        let (command, lines) = (self.command.clone(), self.lines());
-        blocking(move || {
-            let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let (undo, command, lines) = (self.undo.clone(), self.command.clone(), self.lines());
+        let committed = self.stage.with(move |stage| {
             let Some(open) = stage.take() else { return Err("it was committed or thrown away before".into()) };
             private_folder(&undo)?;
             let _lock = lock(&undo)?;
@@ -277,18 +298,13 @@ impl Rehearsal for LocalRehearsal {
             // Without its note it can still be taken back from its folder; the commit itself is done.
             let _ = note.remember(&undo);
             Ok(name)
-        })
-        .await
+        });
+        committed.await
     }
 
     async fn throw_away(&self) {
-        let stage = Arc::clone(&self.stage);
-        // Dropping does the same; here it happens where blocking is allowed.
-        let _ = blocking(move || {
-            drop(stage.lock().unwrap_or_else(PoisonError::into_inner).take());
-            Ok(())
-        })
-        .await;
+        // Dropping does the same; this waits until it is done.
+        let _ = self.stage.with(|stage| Ok(drop(stage.take()))).await;
     }
 }
 

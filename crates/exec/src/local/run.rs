@@ -147,7 +147,7 @@ impl LocalEnvironment {
         prepared: Prepared,
     ) -> Result<Finished, EnvironmentError> {
         let pid = started(&running.supervised).await?;
-        let kept = running.hand_over(place, command.terminal.is_some());
+        let kept = running.hand_over(place, command.terminal.is_some()).await;
         let Ok(log) = kept else {
             let left_over = running.stop(self).await;
             self.remember_leftover(running.supervised);
@@ -325,14 +325,17 @@ impl Running {
     }
 
     /// Gives the output to the supervisor, which writes it into the log at this path from now on.
-    fn hand_over(&mut self, place: &Place, terminal: bool) -> io::Result<File> {
+    async fn hand_over(&mut self, place: &Place, terminal: bool) -> io::Result<File> {
         let mut wiring = Wiring::default();
         let log = make_place(place, &mut wiring)?;
-        self.hand_over_into(log, wiring, terminal).inspect_err(|_| remove_place(place))
+        self.hand_over_into(log, wiring, terminal).await.inspect_err(|_| remove_place(place))
     }
 
-    fn hand_over_into(&mut self, mut log: File, mut wiring: Wiring, terminal: bool) -> io::Result<File> {
-        self.output.capture.copy_to(&mut log)?;
+    async fn hand_over_into(&mut self, mut log: File, mut wiring: Wiring, terminal: bool) -> io::Result<File> {
+        let so_far = self.output.capture.so_far();
+        // Nobody reads meanwhile, so nothing comes in between.
+        let copied = tokio::task::spawn_blocking(move || so_far.copy_to(&mut log).map(|()| log));
+        let log = copied.await.map_err(io::Error::other)??;
         let ours = self.output.descriptor.get_ref();
         wiring.add(Role::Output, ours.try_clone()?);
         if terminal {
