@@ -81,7 +81,7 @@ impl Rehearsals {
         sandbox: Option<&Sandbox>,
     ) -> Confinement {
         let (at, backing) = match mount {
-            Mount::Overlay { at, upper, work, .. } => (at, Backing::Overlay { upper, work }),
+            Mount::Overlay { at, upper, work } => (at, Backing::Overlay { upper, work }),
             Mount::Bind { at, source } => (at, Backing::Source(source)),
         };
         let mut confinement = match sandbox {

@@ -79,27 +79,31 @@ pub enum Method {
     },
 }
 
+/// The options of an overlay besides its folders: name and value, which a switch has not. Without them the upper folder may
+/// hold what cannot be read from it alone: folders that were renamed by reference, files whose contents stayed below.
+pub const OVERLAY_OPTIONS: [(&str, Option<&str>); 4] = [
+    ("userxattr", None),
+    // "off" would mean "follow" on some kernels, which `userxattr` forbids.
+    ("redirect_dir", Some("nofollow")),
+    ("metacopy", Some("off")),
+    ("index", Some("off")),
+];
+
 /// What the sandbox has to mount for the command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Mount {
-    /// An overlay file system of type `overlay`.
+    /// An overlay file system of type `overlay`, with [`OVERLAY_OPTIONS`].
     Overlay {
-        /// Where: the workspace itself.
+        /// Where, and `lowerdir`: the workspace itself.
         #[serde(with = "exact_path")]
         at: PathBuf,
-        /// `lowerdir`.
-        #[serde(with = "exact_path")]
-        lower: PathBuf,
         /// `upperdir`.
         #[serde(with = "exact_path")]
         upper: PathBuf,
         /// `workdir`.
         #[serde(with = "exact_path")]
         work: PathBuf,
-        /// Further options. Without them the upper folder may hold what cannot be read from it alone: folders that were
-        /// renamed by reference, files whose contents stayed below.
-        options: Vec<String>,
     },
     /// A bind mount.
     Bind {
@@ -191,14 +195,7 @@ impl Stage {
         let at = self.workspace.path().to_path_buf();
         let part = |name: &str| self.folder.join(name);
         match self.method {
-            Method::Overlay => Mount::Overlay {
-                lower: at.clone(),
-                at,
-                upper: part("upper"),
-                work: part("work"),
-                // `redirect_dir=off` would mean "follow" on some kernels, which `userxattr` forbids.
-                options: ["userxattr", "redirect_dir=nofollow", "metacopy=off", "index=off"].map(str::to_owned).into(),
-            },
+            Method::Overlay => Mount::Overlay { at, upper: part("upper"), work: part("work") },
             Method::Copy { .. } => Mount::Bind { at, source: part("copy") },
         }
     }
