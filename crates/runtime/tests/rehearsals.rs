@@ -55,7 +55,7 @@ fn shell_that(answer: impl Fn() -> ToolResult + Send + Sync + 'static) -> Arc<Fa
         touches.rehearsed = rehearses(arguments);
         touches
     });
-    Arc::new(tool.run(move |arguments, _| if rehearses(&arguments) { answer() } else { Ok(ended()) }))
+    Arc::new(tool.run(move |arguments, _| if rehearses(arguments) { answer() } else { Ok(ended()) }))
 }
 
 fn ended() -> ToolOutput {

@@ -183,7 +183,9 @@ mod tests {
         let elsewhere = make(format!("{}{dead}-1-test{this}-1.", group::PREFIX));
         remove_groups(&parent);
         let there = [&gone[0], &probe, &live, &elsewhere].map(|group| group.exists());
-        [live, elsewhere].iter().for_each(|group| drop(fs::remove_dir(group)));
+        for group in [live, elsewhere] {
+            group::remove(&group);
+        }
         assert_eq!(there, [false, false, true, true]);
     }
 }
