@@ -11,9 +11,11 @@ mod config;
 #[cfg(test)]
 mod entries;
 mod env_file;
+mod granted;
 mod models;
 mod network;
 mod session;
+mod sudo;
 mod terminal;
 mod words;
 mod workspace;
@@ -72,6 +74,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Processes { verb }) => with_runtime(commands::processes::run(&world, verb)),
         Some(Command::Env { verb }) => with_runtime(commands::env::run(&world, verb)),
         Some(Command::Sandbox { verb }) => commands::sandbox::run(&world, &verb),
+        Some(Command::SudoAsk { socket, .. }) => sudo::ask(&socket),
         Some(Command::Completions { shell }) => commands::completions::run(shell),
         Some(Command::Run(args)) => with_runtime(commands::run::run(&world, args.with(cli.agent))),
         Some(Command::Tour) => with_runtime(commands::tour::run(&world)),

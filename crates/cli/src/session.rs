@@ -20,12 +20,14 @@ use hermes_runtime::{
 };
 
 use crate::approvals;
-use crate::args::{AgentArgs, Approve};
-use crate::commands::rehearsals;
+use crate::args::{AgentArgs, Approve, PlaceArgs, Walled};
+use crate::commands::{env, rehearsals};
 use crate::config::Config;
 use crate::env_file::Machine;
+use crate::granted;
 use crate::models::{self, Chosen};
 use crate::network::Hosts;
+use crate::sudo;
 use crate::terminal::out;
 use crate::terminal::text::visible;
 use crate::words::Failure;
@@ -149,7 +151,7 @@ pub(crate) fn focused(world: &World, config: &Config, selection: Selection, cwd:
 /// The tools of a conversation.
 fn agent_selection(world: &World, config: &Config, args: &AgentArgs) -> Selection {
     let selection = selection(config, "cli", args.toolsets.as_ref(), args.disable.as_ref());
-    focused(world, config, selection, args.cwd.as_deref())
+    focused(world, config, selection, args.place.cwd.as_deref())
 }
 
 /// What an agent is shown.
@@ -170,20 +172,63 @@ fn start(world: &World, config: &Config, cwd: Option<&Path>) -> PathBuf {
     cwd.map(|cwd| world.cwd.join(cwd)).or_else(configured).unwrap_or_else(|| world.cwd.clone())
 }
 
-/// A task that starts in `cwd` (given on the command line), else where the configuration says, else where we are.
-pub(crate) async fn task(world: &World, config: &Config, cwd: Option<&Path>) -> Result<Task, Failure> {
-    let cwd = start(world, config, cwd);
-    let granted = config.list("terminal.env_passthrough");
-    let environment = LocalEnvironment::new(&cwd, &world.user_home, world.variables(), &granted)?;
-    let mut environment = environment.with_rehearsals(rehearsals(world, config));
+/// A task that runs at `place`; what is left open there the configuration says, and the folder else is the current one. `asker`
+/// answers what its commands want to know, and `secrets` learns what must not be seen of that.
+pub(crate) async fn task(
+    world: &World,
+    config: &Config,
+    place: &PlaceArgs,
+    asker: Option<Arc<dyn Asker>>,
+    secrets: &Arc<Secrets>,
+) -> Result<Task, Failure> {
+    let config = &at(place, config)?;
+    let cwd = start(world, config, place.cwd.as_deref());
+    let (by_reference, mut said) = granted::variables(world, config, secrets).await?;
+    let mut granted = config.list("terminal.env_passthrough");
+    granted.extend(by_reference.iter().filter_map(|(name, _)| name.to_str().map(str::to_owned)));
+    let variables = world.variables().chain(by_reference);
+    let environment = LocalEnvironment::new(&cwd, &world.user_home, variables, &granted)?;
+    let environment = environment.with_rehearsals(rehearsals(world, config, secrets));
+    let mut environment = match sudo::setup(world, asker.clone(), secrets) {
+        Some(setup) => {
+            environment.with_sudo(setup).map_err(|error| Failure::new(format!("no way to sudo: {error}")))?
+        }
+        None => environment,
+    };
     let files = paths(world, config, "terminal.shell_init_files");
-    for said in environment.read_init_files(&files, INIT_FILE_LIMIT).await {
+    said.extend(environment.read_init_files(&files, INIT_FILE_LIMIT).await);
+    for said in said {
         out::error(&format!("hermes: {}", visible(&said)));
     }
+    let environment = match config.whole("terminal.lifetime_seconds") {
+        0 => environment,
+        idle => environment.resting_after(Duration::from_secs(idle)),
+    };
     let environment = confined(world, config, environment).await?;
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();
+    task.asker = asker;
     Ok(task.with_limits(config.limits()))
+}
+
+/// The configuration as it holds at `place`.
+fn at(place: &PlaceArgs, config: &Config) -> Result<Config, Failure> {
+    let mut config = config.clone();
+    if let Some(backend) = &place.backend {
+        env::must_be_here(backend)?;
+        config.say("terminal.backend", backend);
+    }
+    if let Some(sandbox) = place.sandbox {
+        config.say(
+            "terminal.sandbox",
+            match sandbox {
+                Walled::Off => "off",
+                Walled::Workspace => "workspace",
+                Walled::Strict => "strict",
+            },
+        );
+    }
+    Ok(config)
 }
 
 fn paths(world: &World, config: &Config, key: &str) -> Vec<PathBuf> {
@@ -197,9 +242,9 @@ fn hidden(world: &World, config: &Config) -> Vec<PathBuf> {
 }
 
 /// How rehearsals are set up.
-pub(crate) fn rehearsals(world: &World, config: &Config) -> RehearsalSetup {
+fn rehearsals(world: &World, config: &Config, secrets: &Arc<Secrets>) -> RehearsalSetup {
     let (stages, undo) = (stages(world), rehearsals::folder(world));
-    let redactor = Arc::new(approvals::secrets(world, config));
+    let redactor = Arc::clone(secrets) as _;
     let (world, config) = (world.clone(), config.clone());
     let hidden = Arc::new(move || hidden(&world, &config));
     RehearsalSetup { stages, undo, hidden, redactor: Some(redactor) }
@@ -303,9 +348,8 @@ pub(crate) async fn agent(
     guard: &Arc<Guard>,
 ) -> Result<Agent, Failure> {
     let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
-    let mut task = task(world, config, args.cwd.as_deref()).await?;
-    task.asker = present.asker;
     let judged = dispatcher(world, config, definitions.registry(), guard);
+    let mut task = task(world, config, &args.place, present.asker, &judged.secrets).await?;
     let mode = approve(config, args.approve);
     task.approval = task_approvals(world, config, &judged.secrets);
     task.processes = Some(processes(world, config, &task, &judged.secrets, present.hears_news));

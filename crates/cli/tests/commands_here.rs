@@ -5,8 +5,8 @@ mod common;
 
 use std::fs;
 
-use common::hermes;
 use common::pty::{chat, expect};
+use common::{Ran, hermes};
 use hermes_testkit::reports;
 use serde_json::{Value, json};
 
@@ -50,6 +50,72 @@ fn a_shell_file_of_the_user_is_read_and_a_broken_one_is_said() {
     let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "greet you"}"#]);
     assert!(ran.out.contains("hello you"), "{ran:?}");
     assert!(ran.err.contains("/nowhere/rc was not read into the shell"), "{ran:?}");
+}
+
+#[test]
+fn each_task_says_where_it_runs() {
+    let hermes = hermes();
+    hermes.home.write("sub/file", "");
+    let call = |task: &str, command: &str, more: Value| {
+        let mut line = json!({ "id": task, "task": task, "tool": "terminal", "args": { "command": command } });
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line.to_string()
+    };
+    let outside = hermes.home.user_home().join("outside");
+    let write = format!("echo x > {}", outside.display());
+    let lines = [
+        call("a", "pwd; x=1; export x", json!({ "cwd": "sub" })),
+        call("b", "pwd; echo ${x-unset}", json!({})),
+        call("a", "echo $x", json!({ "cwd": "sub" })),
+        call("a", "echo $x", json!({})),
+        call("c", "pwd", json!({ "backend": "docker" })),
+        call("d", "pwd", json!({ "backend": "docer" })),
+        call("e", "pwd", json!({ "cwd": "nowhere" })),
+        call("f", &write, json!({ "sandbox": "off" })),
+    ];
+    let mut command = hermes.command(&["tools", "exec", "--approve", "all"]);
+    let ran = Ran::from(command.write_stdin(lines.join("\n")).output().unwrap());
+    let results: Vec<String> = ran.lines().iter().map(|line| line["result"].as_str().unwrap().to_owned()).collect();
+    for (at, part) in [
+        (0, "/work/sub"),
+        (1, "/work\\nunset"),
+        (2, "said with its first call"),
+        (3, "\"1\\n\""),
+        (4, "docker is not in this build"),
+        (5, "did you mean"),
+        (6, "nowhere"),
+    ] {
+        assert!(results[at].contains(part), "{at} {part}: {results:?}");
+    }
+    assert!(outside.exists());
+    if !hermes.run(&["sandbox", "check"]).out.contains("✓") {
+        eprintln!("skipped: no sandbox here");
+        return;
+    }
+    fs::remove_file(&outside).unwrap();
+    let arguments = json!({ "command": write }).to_string();
+    let ran = hermes.run(&["tools", "call", "terminal", &arguments, "--approve", "all", "--sandbox", "workspace"]);
+    assert!(!outside.exists(), "{ran:?}");
+}
+
+#[test]
+fn secrets_come_by_reference_and_are_hidden_from_the_model() {
+    let hermes = hermes();
+    let kept = hermes.home.write("kept", "from-the-file-8f3a\n").display().to_string();
+    hermes.configure(&format!(
+        "terminal:\n  secrets: ['A=file:{kept}', 'B=env:PATH', 'C=command:echo from-a-program-77c1', 'D=file:/nowhere', \
+         'E=env:NOWHERE', 'F=command:exit 3']\n"
+    ));
+    let script = r#"{"command": "printf '%s\n' \"$A\" \"$C\" \"${D-none}${E-none}${F-none}\" | tee seen"}"#;
+    let ran = hermes.run(&["tools", "call", "terminal", "--approve", "all", script]);
+    assert_eq!(hermes.home.read("seen"), "from-the-file-8f3a\nfrom-a-program-77c1\nnonenonenone\n", "{ran:?}");
+    assert!(ran.out.contains("[redacted: A]\\n[redacted: C]\\nnonenonenone"), "{ran:?}");
+    for name in ["D: /nowhere", "E: NOWHERE is not set", "F: exit 3: exit status: 3"] {
+        assert!(ran.err.contains(&format!("commands get no {name}")), "{name}: {ran:?}");
+    }
+    hermes.configure("terminal: {secrets: ['A=ghp_0123456789']}\n");
+    let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "true"}"#]);
+    ran.is_refused(2, &["NAME=file:PATH"]);
 }
 
 #[test]

@@ -153,4 +153,10 @@ fn env_test_checks_this_machine() {
     let checks = said["checks"].as_array().unwrap();
     let failed: Vec<_> = checks.iter().filter(|check| check["outcome"] == "failed").collect();
     assert!(checks.len() > 20 && failed.is_empty() && ran.code == 0, "{failed:?}");
+    // The page about backends shows what this prints, once for each.
+    let page = include_str!("../../../docs/backends.md");
+    for check in checks {
+        let line = format!("  ✓ {}\n", check["name"].as_str().unwrap());
+        assert_eq!(page.matches(&line).count(), 2, "{line}");
+    }
 }

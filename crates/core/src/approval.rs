@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use crate::{CancellationToken, JsonMap, ToolSpec, Touches};
@@ -132,10 +133,25 @@ pub trait Asker: Send + Sync {
     /// Waits for the answer. Nobody there, a closed terminal or an unreadable answer is [`Answer::None`].
     async fn ask(&self, question: Question, cancel: &CancellationToken) -> Answer;
 
+    /// The password of the person, typed so that nobody sees it; `None` if they do not tell it.
+    async fn password(&self, wish: &PasswordWish, cancel: &CancellationToken) -> Option<SecretString> {
+        let _ = (wish, cancel);
+        None
+    }
+
     /// Who answers, as it is written down.
     fn who(&self) -> String {
         "the user".into()
     }
+}
+
+/// What a password is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PasswordWish {
+    /// The call of sudo that waits for it.
+    pub command: String,
+    /// The one before was wrong.
+    pub refused: bool,
 }
 
 /// A question to a person.

@@ -32,7 +32,7 @@ pub mod touches;
 
 pub use approval::{
     Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalReviewer, ApprovalScope, Asker, Concern,
-    Doubt, Judge, JudgeRequest, Opinion, Question, RequestEnd, Review, Verdict,
+    Doubt, Judge, JudgeRequest, Opinion, PasswordWish, Question, RequestEnd, Review, Verdict,
 };
 pub use availability::{Availability, Check, Surroundings};
 pub use call::{RawArguments, ToolCall};

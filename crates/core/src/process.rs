@@ -215,6 +215,8 @@ pub trait Processes: Send + Sync {
 pub struct Reserved {
     /// `proc_` and twelve hexadecimal digits.
     pub id: String,
+    /// When that was; the process begins right after it, or has begun when it is let go into the background.
+    pub at: SystemTime,
     /// What was known at this moment.
     pub facts: ProcessFacts,
     /// Where it leaves its traces.

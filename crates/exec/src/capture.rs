@@ -5,7 +5,7 @@
 //! that is made as soon as something has to be left out.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -19,6 +19,8 @@ use crate::plain::{Reading, coloured_tail, plain};
 
 /// A spill is not written beyond this; what comes later is counted only.
 const LONGEST_SPILL: u64 = 512 * 1024 * 1024;
+/// All spills of a session together take no more than this; the oldest ones go first.
+const MOST_SPILLED: u64 = 1024 * 1024 * 1024;
 /// What is moved at once.
 const SPLICED: usize = 1024 * 1024;
 /// How many lines a person sees below a command.
@@ -166,7 +168,7 @@ impl Capture {
 
     fn first_write(&self, path: &Path, bytes: &[u8]) -> io::Result<(File, u64)> {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            fs::create_dir_all(folder)?;
         }
         let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         self.write_kept(&mut file)?;
@@ -229,6 +231,28 @@ impl Capture {
     }
 }
 
+/// Makes room beside the spill that was just written: the oldest ones in its folder go until all of them are below the
+/// limit of a session.
+pub(crate) fn make_room_beside(spill: &Path) {
+    remove_oldest_beside(spill, MOST_SPILLED);
+}
+
+fn remove_oldest_beside(spill: &Path, most: u64) {
+    let entries = spill.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let facts = |entry: fs::DirEntry| Some((entry.metadata().ok()?, entry.path()));
+    let mut spills: Vec<_> = entries.filter_map(facts).collect();
+    spills.sort_by_key(|(metadata, _)| std::cmp::Reverse(metadata.modified().ok()));
+    let mut total = spills.iter().map(|(metadata, _)| metadata.len()).sum::<u64>();
+    while let Some((metadata, path)) = spills.pop()
+        && total > most
+    {
+        // Whoever has it open goes on reading it.
+        if path != spill && fs::remove_file(path).is_ok() {
+            total -= metadata.len();
+        }
+    }
+}
+
 /// Where the last whole character of `bytes` ends, if they are UTF-8 that was cut at the end.
 fn whole_chars_end(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
@@ -253,7 +277,7 @@ mod tests {
             capture.push(chunk);
         }
         let captured = capture.finish();
-        let spilled = captured.spill.as_ref().map(|path| std::fs::read(path).unwrap());
+        let spilled = captured.spill.as_ref().map(|path| fs::read(path).unwrap());
         (captured, spilled)
     }
 
@@ -282,6 +306,24 @@ mod tests {
         let (got, _) = capture(25, &[text.as_bytes()]);
         assert!(!got.text.contains('\u{fffd}'), "{}", got.text);
         assert_eq!(got.omitted_bytes, 200 - 10 - 14);
+    }
+
+    #[test]
+    fn the_oldest_spills_make_room_for_new_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = (0..5).map(|number| folder.path().join(format!("{number}.txt"))).collect();
+        for (age, path) in paths.iter().rev().enumerate() {
+            fs::write(path, [0; 10]).unwrap();
+            let time = std::time::SystemTime::now() - std::time::Duration::from_secs(10 * age as u64);
+            File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+        }
+        let left = || paths.iter().map(|path| path.exists()).collect::<Vec<_>>();
+        remove_oldest_beside(&paths[4], 50);
+        assert_eq!(left(), [true; 5]);
+        remove_oldest_beside(&paths[4], 25);
+        assert_eq!(left(), [false, false, false, true, true]);
+        remove_oldest_beside(&paths[3], 1);
+        assert_eq!(left(), [false, false, false, true, false]);
     }
 
     #[test]

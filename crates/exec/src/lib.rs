@@ -10,7 +10,7 @@
 //!
 //! Start reading at [`LocalEnvironment`]; [`environment_variables`] is the only place where a child's environment is
 //! built, [`capture`] decides what is kept of an endless output, [`files`] is the only code that writes files,
-//! [`sandbox`] is the wall around a command, [`conformance`] is what every backend must do.
+//! [`sandbox`] is the wall around a command, [`sudo`] brings sudo its password, [`conformance`] is what every backend must do.
 
 mod capture;
 pub mod conformance;
@@ -23,6 +23,7 @@ mod readiness;
 pub mod rehearsal;
 pub mod sandbox;
 pub mod screen;
+pub mod sudo;
 mod supervisor;
 mod temporary;
 

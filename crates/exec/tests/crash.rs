@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{
-    CancellationToken, Clock, Environment as _, EnvironmentError, FinishedHow, ProcessFacts, ProcessState,
-    Processes as _, Start, TerminalSize,
+    CancellationToken, Clock, Environment as _, EnvironmentError, FinishedHow, InputError, Place, ProcessFacts,
+    ProcessState, Processes as _, Start, TerminalSize,
 };
 use hermes_exec::LocalEnvironment;
 use hermes_exec::processes::{ProcessTable, Record, TableSetup, reap};
@@ -185,6 +185,22 @@ fn table(folder: &Path) -> ProcessTable {
     })
 }
 
+#[tokio::test]
+async fn whoever_ends_something_slowly_and_dies_does_not_make_it_last() {
+    let here = Here::new();
+    let mark = mark();
+    let log = here.path("log");
+    let script = format!("trap '' TERM; echo begun; sleep {mark}; :");
+    let process = here.environment.spawn(Start::new(script, Place { log, facts: "{}".into() })).await.unwrap();
+    until("it runs", || process.output_len() > 0).await;
+    let slowly = process.kill(Duration::from_secs(600));
+    // Asked for, and not waited for.
+    assert!(tokio::time::timeout(Duration::from_millis(300), slowly).await.is_err());
+    assert_eq!(processes_with(&mark).len(), 1);
+    drop(process);
+    within(ORPHANS_LIVE, "it ends", || processes_with(&mark).is_empty()).await;
+}
+
 #[test]
 fn a_program_that_is_killed_leaves_no_process() {
     if again::is_again() {
@@ -204,6 +220,13 @@ fn a_program_that_is_killed_leaves_no_process() {
         let states: Vec<ProcessState> = shared.records().iter().map(|record| record.state).collect();
         let hung_up_or_asked = [1, 15].map(|signal| ProcessState::Ended(FinishedHow::Signalled(signal)));
         assert!(matches!(&states[..], [state] if hung_up_or_asked.contains(state)), "{states:?}");
+        // The same conversation, in another program, knows it, and nobody else does.
+        let again = table(shared.0.path());
+        let [entry] = &again.list()[..] else { panic!("{:?}", again.list()) };
+        assert_eq!((entry.process.state(), entry.ended.is_some()), (states[0], true));
+        assert_eq!(entry.process.text(0..99).await.unwrap(), "");
+        assert_eq!(entry.process.write(b"x").await, Err(InputError::Ended));
+        assert_eq!(again.kill(&entry.id).await, Some(0));
     });
 }
 
@@ -247,6 +270,14 @@ fn what_a_crash_of_everybody_leaves_is_reaped_and_what_lives_is_left_alone() {
         let reaped = reap(&shared.path("processes"), &[shared.path("tmp")], later);
         assert_eq!((reaped.records, reaped.folders), (1, 0), "{reaped:?}");
         assert_eq!(shared.records().len(), 1);
+        // What still runs can be used by the conversation as before.
+        let again = table(shared.0.path());
+        let [entry] = &again.list()[..] else { panic!("{:?}", again.list()) };
+        assert_eq!(entry.process.state(), ProcessState::Running);
+        entry.process.write(b"typed").await.unwrap();
+        until("the echo is there", || entry.process.output_len() >= 5).await;
+        assert_eq!(entry.process.text(0..99).await.unwrap(), "typed");
+        assert!(entry.process.pid() > 0 && entry.process.screen().await.is_some());
         drop(live);
         within(ORPHANS_LIVE, "what it started ends", || processes_with(&live_mark).is_empty()).await;
     });

@@ -422,3 +422,27 @@ fn a_long_output_that_is_handed_over_keeps_nobody_waiting() {
         process.kill(Duration::ZERO).await;
     });
 }
+
+/// Of whoever forks the supervisors: the parent of the parent of the shell.
+const FORK_SERVER: &str = "cut -d' ' -f4 /proc/$PPID/stat";
+
+#[tokio::test]
+async fn an_idle_session_frees_its_helper_and_goes_on_as_it_was() {
+    let mut here = here();
+    here.environment = here.environment.resting_after(Duration::from_millis(300));
+    let first = here.run(&format!("export x=kept; cd /; {FORK_SERVER}")).await.output;
+    let gone = async {
+        while is_alive(first.trim()) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), gone).await.unwrap();
+    let second = here.run(&format!("echo $x; pwd; {FORK_SERVER}")).await.output;
+    let lines: Vec<&str> = second.lines().collect();
+    assert_eq!(lines[..2], ["kept", "/"]);
+    // What runs is no idleness.
+    here.run("sleep 300 &").await;
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    assert!(is_alive(lines[2]));
+    assert_eq!(here.run(FORK_SERVER).await.output.trim(), lines[2]);
+}

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use futures::poll;
 use hermes_core::{
-    CancellationToken, Environment as _, FinishedHow, InputError, Process, ProcessFacts, ProcessNews, ProcessState,
-    Processes as _, Start, TerminalSize,
+    AtLimit, CancellationToken, Command, Environment as _, FinishedHow, InputError, Process, ProcessFacts, ProcessNews,
+    ProcessState, Processes as _, Start, TerminalSize,
 };
 use hermes_exec::processes::{Attached, ProcessTable, Record};
 use made_up::{MadeUp, MaskingRedactor, SetClock, facts, line, setup};
@@ -240,6 +240,34 @@ async fn the_end_of_what_ends_at_once_is_never_lost() {
         until_news(&table.table).await;
         assert_eq!(table.news(), [format!("{id} ended")]);
     }
+}
+
+#[tokio::test]
+async fn what_ends_at_its_limit_has_ended_or_goes_on_and_is_never_lost() {
+    let (here, table) = (Here::new(), a_table());
+    let mut kept = 0;
+    for round in 0..100 {
+        let reserved = table.table.reserve(facts("")).unwrap();
+        // Around the moment in which it ends by itself.
+        let limit = Duration::from_micros(20_000 + 200 * round);
+        let mut command = Command::new("sleep 0.025; echo done", limit, 1_000);
+        command.at_limit = AtLimit::Keep(reserved.place.clone());
+        let log = reserved.place.log.clone();
+        let finished = here.environment.run(command, &CancellationToken::new()).await.unwrap();
+        match (finished.how, finished.process) {
+            (FinishedHow::Exited(0), None) => assert_eq!(finished.output, "done\n"),
+            (FinishedHow::Kept(_), Some(process)) => {
+                process.ended().await;
+                assert_eq!(process.text(0..100).await.unwrap(), "done\n");
+                let records = Record::all(table.folder.path());
+                let record = records.iter().find(|record| record.log == log).unwrap();
+                assert_eq!(record.state, ProcessState::Ended(FinishedHow::Exited(0)));
+                kept += 1;
+            }
+            (how, _) => panic!("{how:?}"),
+        }
+    }
+    assert!(kept > 0, "none was let go");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hermes_runtime::ApprovalMode;
+use serde::Deserialize;
 
 pub(crate) use machine::{EnvVerb, ProcessesVerb, SandboxRunArgs, SandboxVerb};
 
@@ -101,6 +102,14 @@ pub(crate) enum Command {
         after_help = "Example:\n  hermes doctor --json\n\nExit code 1 if something is broken; warnings do not count."
     )]
     Doctor(JsonArg),
+    /// What sudo starts to get a password.
+    #[command(name = crate::sudo::ASK, hide = true)]
+    SudoAsk {
+        /// Where Hermes listens.
+        socket: PathBuf,
+        /// What sudo would show.
+        prompt: Option<String>,
+    },
     /// Print a completion script for a shell.
     #[command(after_help = "Example:\n  hermes completions bash > ~/.local/share/bash-completion/completions/hermes")]
     Completions {
@@ -126,9 +135,8 @@ pub(crate) struct AgentArgs {
     /// refused (none). Left out, approvals.mode decides. What must never run is refused in any case.
     #[arg(long, value_name = "ask|smart|rehearse|all|none", hide_possible_values = true)]
     pub(crate) approve: Option<Approve>,
-    /// Where the session starts; the current directory if left out.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Requests to the model that one task may make.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
@@ -142,7 +150,7 @@ impl AgentArgs {
             toolsets: self.toolsets.or(outer.toolsets),
             disable: self.disable.or(outer.disable),
             approve: self.approve.or(outer.approve),
-            cwd: self.cwd.or(outer.cwd),
+            place: self.place.or(outer.place),
             max_turns: self.max_turns.or(outer.max_turns),
         }
     }
@@ -221,12 +229,45 @@ pub(crate) struct SwitchArgs {
     pub(crate) json: JsonArg,
 }
 
-/// Where and how calls are made.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct CallArgs {
+/// Where the commands of a task run.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PlaceArgs {
     /// Where the session starts; the current directory if left out.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    /// What runs the commands (hermes env list); terminal.backend if left out.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// The wall around the commands; terminal.sandbox if left out.
+    #[arg(long, value_name = "off|workspace|strict", hide_possible_values = true)]
+    pub(crate) sandbox: Option<Walled>,
+}
+
+impl PlaceArgs {
+    /// These, and where nothing is said, `outer`.
+    pub(crate) fn or(self, outer: Self) -> Self {
+        Self {
+            cwd: self.cwd.or(outer.cwd),
+            backend: self.backend.or(outer.backend),
+            sandbox: self.sandbox.or(outer.sandbox),
+        }
+    }
+}
+
+/// The wall around commands, by the names that the configuration has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Walled {
+    Off,
+    Workspace,
+    Strict,
+}
+
+/// Where and how calls are made.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CallArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// What happens to dangerous calls: you are asked (ask), a model looks first (smart), they pass (all), or they are
     /// refused (none). Left out, approvals.mode decides. What must never run is refused in any case.
     #[arg(long, value_name = "ask|smart|all|none", hide_possible_values = true)]
@@ -280,7 +321,7 @@ pub(crate) enum ToolsVerb {
     },
     /// Answer calls from standard input, one JSON object a line, until it ends.
     #[command(
-        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"}\nOut: {\"id\": …, \"ok\": true, \"status\": \"ok\", \"result\": \"what the model gets\", \"ms\": 0.4}, in the order of the input; state is kept per task"
+        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"};\n     the first call of a task may say where it runs: \"cwd\", \"backend\", \"sandbox\"\nOut: {\"id\": …, \"ok\": true, \"status\": \"ok\", \"result\": \"what the model gets\", \"ms\": 0.4}, in the order of the input; state is kept per task"
     )]
     Exec {
         #[command(flatten)]

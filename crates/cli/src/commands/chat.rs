@@ -44,7 +44,7 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
     let mut agent = new_agent(&follow).await?;
     let mut prompt = Prompt::new(world)?;
     let signals = Signals::listen();
-    let cwd = args.cwd.as_deref().map_or_else(|| world.cwd.clone(), |cwd| world.cwd.join(cwd));
+    let cwd = args.place.cwd.as_deref().map_or_else(|| world.cwd.clone(), |cwd| world.cwd.join(cwd));
     screen.say(&format!(
         "Hermes {} · {} · {tools} · {}{}\nType a task, / for commands, Ctrl-C to stop a turn.\n\n",
         env!("CARGO_PKG_VERSION"),

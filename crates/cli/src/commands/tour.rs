@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hermes_core::Asker;
 
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, PlaceArgs};
 use crate::config::Config;
 use crate::models;
 use crate::session;
@@ -36,7 +36,10 @@ pub(crate) async fn run(world: &World) -> Result<Exit, Failure> {
     } else {
         ScriptedPerson::new(Arc::clone(&screen), world, &chosen.person)
     };
-    let args = AgentArgs { cwd: Some(scratch.path().to_path_buf()), ..AgentArgs::default() };
+    let args = AgentArgs {
+        place: PlaceArgs { cwd: Some(scratch.path().to_path_buf()), ..PlaceArgs::default() },
+        ..AgentArgs::default()
+    };
     let definitions = session::definitions(world, &config)?;
     // An answer given here is kept for the tour and not for the user's own work.
     let home = tempfile::Builder::new()

@@ -146,6 +146,12 @@ pub(crate) const KEYS: &[Key] = &[
         "environment variables that commands may see besides the safe ones",
     ),
     key(
+        "terminal.lifetime_seconds",
+        Kind::Whole(0, 1_000_000),
+        "300",
+        "seconds after which an idle session frees what it holds for the next command; 0 never",
+    ),
+    key(
         "terminal.sandbox",
         Kind::OneOf(&["off", "strict", "workspace"]),
         "\"off\"",
@@ -165,6 +171,12 @@ pub(crate) const KEYS: &[Key] = &[
         "what commands in the sandbox reach: nothing, the hosts of sandbox_hosts, or everything",
     ),
     key("terminal.sandbox_writable", Kind::List, "[]", "folders that commands in the sandbox may change as well"),
+    key(
+        "terminal.secrets",
+        Kind::List,
+        "[]",
+        "secrets that commands get, by reference: NAME=env:OTHER, NAME=file:PATH or NAME=command:WORDS",
+    ),
     key(
         "terminal.shell_init_files",
         Kind::List,
@@ -288,7 +300,6 @@ const ACCEPTED: &[&str] = &[
     "terminal.docker_image",
     "terminal.docker_volumes",
     "terminal.home_mode",
-    "terminal.lifetime_seconds",
     "terminal.modal_image",
     "terminal.persistent_shell",
     "terminal.singularity_image",

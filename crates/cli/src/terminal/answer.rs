@@ -10,9 +10,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use secrecy::SecretString;
 
 /// How long it takes at most until a dropped question lets go of the terminal.
 const TICK_MS: u16 = 100;
+
+/// Hides what is typed until it is dropped; what was typed before is not part of it.
+struct Unseen(Termios);
+
+impl Unseen {
+    fn new() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut hidden = before.clone();
+        hidden.local_flags.remove(LocalFlags::ECHO);
+        hidden.local_flags.insert(LocalFlags::ECHONL | LocalFlags::ICANON);
+        tcsetattr(io::stdin(), SetArg::TCSAFLUSH, &hidden)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), SetArg::TCSAFLUSH, &self.0);
+    }
+}
+
+/// The next line, which nobody sees while it is typed. Fails where that is not possible.
+pub(super) async fn unseen_line() -> io::Result<Option<SecretString>> {
+    let _unseen = Unseen::new()?;
+    let line = line().await?;
+    Ok(line.map(|line| SecretString::from(line.trim_end_matches(['\n', '\r']))))
+}
 
 /// Lets the waiting thread go when the question is dropped.
 struct LetGo(Arc<AtomicBool>);

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use hermes_core::{Answer, Approval, Asker, CancellationToken, Question, grouped, plural};
+use hermes_core::{Answer, Approval, Asker, CancellationToken, PasswordWish, Question, grouped, plural};
 use nix::sys::termios::{FlushArg, tcflush};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
+use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
 use super::answer;
@@ -65,6 +66,27 @@ impl Asker for TerminalPerson {
         asking.unanswered = None;
         answer
     }
+
+    async fn password(&self, wish: &PasswordWish, cancel: &CancellationToken) -> Option<SecretString> {
+        let _turn = self.one_at_a_time.lock().await;
+        let _asking = Asking { screen: &self.screen, waited_for: self.screen.pause(), unanswered: None, cancel };
+        self.screen.say(&password_wish(&self.screen, wish));
+        let typed = tokio::select! {
+            typed = answer::unseen_line() => typed.ok().flatten(),
+            () = cancel.cancelled() => None,
+        };
+        typed.filter(|password| !password.expose_secret().is_empty())
+    }
+}
+
+/// The question for a password.
+fn password_wish(screen: &Screen, wish: &PasswordWish) -> String {
+    let mark = screen.styled("33", "⚠");
+    let again = if wish.refused { "That was not the right password. " } else { "" };
+    let mut text = format!("\n  {mark}  {again}sudo wants your password, for:\n\n");
+    text += &Preview::of(&wish.command, screen.columns()).shown(screen);
+    let promise = "Only sudo gets it: not the model, not the command. Enter alone gives none.";
+    text + &format!("\n     {}\n  password › ", wrapped(promise, screen.columns(), 5).trim_start())
 }
 
 /// A question on the screen.
@@ -229,6 +251,19 @@ enum Line {
     Gap(String),
 }
 
+impl Line {
+    fn shown(&self, screen: &Screen) -> String {
+        match self {
+            // A line that only the screen breaks is told from one that the command breaks.
+            Line::Of { piece, continued } => {
+                let margin = if *continued { "   ↪ " } else { "     " };
+                format!("{margin}{}", screen.styled("1", piece))
+            }
+            Line::Gap(what) => wrapped(what, screen.columns(), 3),
+        }
+    }
+}
+
 impl Preview {
     fn of(subject: &str, columns: usize) -> Self {
         let mut lines = pieces(subject, columns);
@@ -251,16 +286,9 @@ impl Preview {
         self.lines.iter().all(|line| matches!(line, Line::Of { .. }))
     }
 
-    fn shown(self, screen: &Screen) -> String {
-        let shown = |line| match line {
-            // A line that only the screen breaks is told from one that the command breaks.
-            Line::Of { piece, continued } => {
-                let margin = if continued { "   ↪ " } else { "     " };
-                format!("{margin}{}\n", screen.styled("1", &piece))
-            }
-            Line::Gap(what) => format!("{}\n", wrapped(&what, screen.columns(), 3)),
-        };
-        self.lines.into_iter().map(shown).collect()
+    fn shown(&self, screen: &Screen) -> String {
+        let lines: Vec<String> = self.lines.iter().map(|line| line.shown(screen)).collect();
+        lines.join("\n") + "\n"
     }
 }
 

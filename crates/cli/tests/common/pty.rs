@@ -26,6 +26,11 @@ pub(crate) fn in_a_terminal(hermes: &Hermes, args: &[&str]) -> PtySession {
         .env("HERMES_HOME", hermes.home.home())
         .env("TERM", "xterm")
         .env("NO_COLOR", "1");
+    watch(command)
+}
+
+/// Any command on a terminal.
+pub(crate) fn watch(command: std::process::Command) -> PtySession {
     let options = Options::new().timeout_ms(Some(PATIENCE_MS)).strip_ansi_escape_codes(true);
     spawn_with_options(command, options).unwrap()
 }

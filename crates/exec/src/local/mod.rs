@@ -37,6 +37,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::plain::Reading;
 use crate::sandbox::{Confinement, Preflight};
+use crate::sudo::{self, SudoSetup};
 use crate::supervisor::protocol::{INHERITED, Job, Request, Role};
 use crate::supervisor::{ForkServer, Supervised, Wiring, group};
 use crate::{Temporary, environment_variables, files};
@@ -48,6 +49,7 @@ pub use rehearse::RehearsalSetup;
 use confined::Sandbox;
 use process::LocalProcess;
 use rehearse::Rehearsals;
+pub(crate) use shell::quoted;
 use shell::{Options, Report, ShellState};
 
 /// The variable that marks every process of a command: how [`crate::processes::reap`] finds what a crash left.
@@ -74,6 +76,8 @@ pub struct LocalEnvironment {
     fresh: OnceLock<Option<Options>>,
     sandbox: Option<Sandbox>,
     rehearsals: Option<Rehearsals>,
+    /// Asked by the sudo of our commands.
+    sudo: Option<sudo::Server>,
     /// What the session began with.
     first: ShellState,
     session: Mutex<Arc<ShellState>>,
@@ -138,6 +142,7 @@ impl LocalEnvironment {
             fresh: OnceLock::new(),
             sandbox: None,
             rehearsals: None,
+            sudo: None,
             session: Mutex::new(Arc::new(first.clone())),
             first,
             leftovers: Mutex::default(),
@@ -185,6 +190,36 @@ impl LocalEnvironment {
     #[must_use]
     pub fn with_rehearsals(mut self, setup: RehearsalSetup) -> Self {
         self.rehearsals = Some(Rehearsals::new(setup));
+        self
+    }
+
+    /// Lets `sudo` in its commands ask for the password, where there is a sudo and we are not root. For an environment in
+    /// which nothing has run yet.
+    ///
+    /// Fails if nobody can listen for it, for example because the path of the temporary folder is too long for a socket.
+    pub fn with_sudo(mut self, setup: SudoSetup) -> io::Result<Self> {
+        let path = self.first.variables.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+        let Some(program) = sudo::find(&path).filter(|_| !nix::unistd::geteuid().is_root()) else { return Ok(self) };
+        let server = sudo::Server::start(self.scratch.path().join("sudo"), &program, setup)?;
+        self.first.variables.extend(server.variables(&path));
+        self.session = Mutex::new(Arc::new(self.first.clone()));
+        self.sudo = Some(server);
+        Ok(self)
+    }
+
+    /// Ends the process that starts its commands when nothing has run for `idle` and nothing runs; the next command finds
+    /// the session as it was. Needs a running runtime.
+    #[must_use]
+    pub fn resting_after(self, idle: Duration) -> Self {
+        let server = Arc::downgrade(&self.server);
+        tokio::spawn(async move {
+            let mut wait = idle;
+            loop {
+                tokio::time::sleep(wait).await;
+                let Some(server) = server.upgrade() else { return };
+                wait = server.rest(idle);
+            }
+        });
         self
     }
 

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,9 +18,8 @@ use tokio_util::sync::DropGuard;
 
 use crate::plain::{Reading, plain};
 use crate::screen::Terminal;
-use crate::supervisor::log::first_kept;
 use crate::supervisor::protocol::{End, LONGEST_PACKET, Request, Role};
-use crate::supervisor::{ForkServer, Supervised, Wiring, tree};
+use crate::supervisor::{ForkServer, Supervised, Wiring, log, tree};
 
 use super::place::{make_place, remove_place};
 use super::{LocalEnvironment, Prepared, end, terminal};
@@ -186,21 +184,15 @@ impl Process for LocalProcess {
     }
 
     fn output_len(&self) -> u64 {
-        self.log.metadata().map_or(0, |metadata| metadata.len())
+        log::len(&self.log)
     }
 
     fn output_start(&self) -> u64 {
-        first_kept(self.output_len())
+        log::first_kept(self.output_len())
     }
 
     async fn output(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
-        let range = range.start.max(self.output_start())..range.end.min(self.output_len());
-        let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
-        self.log.read_exact_at(&mut bytes, range.start)?;
-        // What was given back to the disk while we read came as zeros.
-        let gone = self.output_start().saturating_sub(range.start);
-        bytes.drain(..usize::try_from(gone).map_or(bytes.len(), |gone| gone.min(bytes.len())));
-        Ok(bytes)
+        log::read(&self.log, range)
     }
 
     async fn text(&self, range: Range<u64>) -> io::Result<String> {
@@ -210,6 +202,10 @@ impl Process for LocalProcess {
 
     async fn screen(&self) -> Option<Screen> {
         let mut terminal = self.terminal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody else who looks at it has changed its size.
+        if let Some(size) = self.supervised.look().size.take() {
+            terminal.resize(size);
+        }
         terminal.catch_up(&self.log, self.output_start()..self.output_len());
         Some(terminal.screen())
     }

@@ -6,7 +6,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{AtLimit, CancellationToken, Command, EnvironmentError, Finished, FinishedHow, Kept, Place};
+use hermes_core::{
+    AtLimit, CancellationToken, Command, EnvironmentError, Finished, FinishedHow, Kept, Place, TerminalSize,
+};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use tokio::io::unix::AsyncFd;
@@ -17,7 +19,7 @@ use super::place::{make_place, remove_place};
 use super::process::{Held, LocalProcess, started};
 use super::shell::{Options, Report, ShellState};
 use super::{GRACE, LocalEnvironment, Prepared, end, memory_file, read_report, terminal};
-use crate::capture::Capture;
+use crate::capture::{Capture, make_room_beside};
 use crate::plain::Reading;
 use crate::readiness::readable;
 use crate::sandbox::{Confinement, refusal};
@@ -46,9 +48,16 @@ impl LocalEnvironment {
             .map_err(cannot_start)?;
         let mut running = self.begin(&mut prepared, &command)?;
         let may_be_kept = matches!(command.at_limit, AtLimit::Keep(_));
-        let way = running.until_something(self, command.timeout, cancel, may_be_kept).await?;
+        let mut way = running.until_something(self, command.timeout, cancel, may_be_kept).await?;
         if let (Way::Kept(why), AtLimit::Keep(place)) = (&way, &command.at_limit) {
-            return self.let_go(running, *why, place, &command, prepared).await;
+            match running.hand_over(place, command.terminal.is_some()).await {
+                Ok(log) => return self.let_go(running, *why, log, command.terminal, prepared).await,
+                // It has ended at the same moment.
+                Err(_) if running.supervised.look().end.is_some() => {
+                    way = Way::Ended(running.how_it_ended(self).await?);
+                }
+                Err(_) => way = Way::Stopped(FinishedHow::TimedOut),
+            }
         }
         let (how, left_over) = match way {
             Way::Ended(how) => (how, 0),
@@ -137,32 +146,19 @@ impl LocalEnvironment {
         }
     }
 
-    /// Lets a command live on in the background: its supervisor reads the output from now on.
+    /// Lets a command live on in the background: its supervisor reads the output now, into `log`.
     async fn let_go(
         &self,
-        mut running: Running,
+        running: Running,
         why: Kept,
-        place: &Place,
-        command: &Command,
+        log: File,
+        terminal: Option<TerminalSize>,
         prepared: Prepared,
     ) -> Result<Finished, EnvironmentError> {
         let pid = started(&running.supervised).await?;
-        let kept = running.hand_over(place, command.terminal.is_some()).await;
-        let Ok(log) = kept else {
-            let left_over = running.stop(self).await;
-            self.remember_leftover(running.supervised);
-            return Ok(finished(running.output.capture, FinishedHow::TimedOut, left_over));
-        };
         let held = Held { _files: (prepared.report, prepared.long), _proxy: prepared.proxy };
-        let process = LocalProcess::new(
-            Arc::clone(&self.server),
-            running.supervised,
-            pid,
-            log,
-            self.reading,
-            command.terminal,
-            held,
-        );
+        let process =
+            LocalProcess::new(Arc::clone(&self.server), running.supervised, pid, log, self.reading, terminal, held);
         let process = Arc::new(process);
         self.remember_process(&process);
         let mut finished = finished(running.output.capture, FinishedHow::Kept(why), 0);
@@ -200,6 +196,9 @@ fn wire(wiring: &mut Wiring, command: &Command) -> io::Result<OwnedFd> {
 
 fn finished(capture: Capture, how: FinishedHow, left_over: usize) -> Finished {
     let captured = capture.finish();
+    if let Some(spill) = &captured.spill {
+        make_room_beside(spill);
+    }
     Finished {
         output: captured.text,
         coloured_tail: captured.coloured_tail,
@@ -324,7 +323,8 @@ impl Running {
         }
     }
 
-    /// Gives the output to the supervisor, which writes it into the log at this path from now on.
+    /// Gives the output to the supervisor, which writes it into the log at this path from now on. On an error the output
+    /// is still ours.
     async fn hand_over(&mut self, place: &Place, terminal: bool) -> io::Result<File> {
         let mut wiring = Wiring::default();
         let log = make_place(place, &mut wiring)?;
@@ -343,6 +343,10 @@ impl Running {
         }
         let roles = wiring.0.iter().map(|(role, _)| *role).collect();
         self.supervised.request(&Request::Adopt { roles }, &wiring)?;
+        self.supervised.until(|known| known.adopted).await?;
+        if !self.supervised.look().adopted {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
         self.output.give_up();
         Ok(log)
     }

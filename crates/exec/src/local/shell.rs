@@ -181,7 +181,8 @@ pub(crate) fn quoted_path(path: &Path) -> String {
     String::from_utf8_lossy(&quoted(path.as_os_str().as_bytes())).into_owned()
 }
 
-fn quoted(text: &[u8]) -> Bytes {
+/// As one word of a shell, whatever is in it.
+pub(crate) fn quoted(text: &[u8]) -> Bytes {
     let mut quoted = vec![b'\''];
     for byte in text {
         match byte {

@@ -33,12 +33,23 @@ impl Attached {
         (!bytes.is_empty()).then_some(bytes)
     }
 
-    /// Gives it bytes to read.
-    pub async fn write(&self, bytes: &[u8]) -> Result<(), InputError> {
+    /// Gives it bytes to read; answers how many it took.
+    pub async fn write(&self, bytes: &[u8]) -> Result<usize, InputError> {
+        let mut taken = 0;
         for piece in bytes.chunks(LONGEST_PACKET / 2) {
-            self.0.ask(&Request::Input(piece.to_vec())).await?;
+            taken += self.0.ask(&Request::Input(piece.to_vec())).await?;
         }
-        Ok(())
+        Ok(taken)
+    }
+
+    /// Its number, once the supervisor has told it.
+    pub(super) fn pid(&self) -> Option<i32> {
+        self.0.look().pid
+    }
+
+    /// Waits until it has ended, or nobody knows any more.
+    pub(super) async fn ended(&self) {
+        let _ = self.0.until(|known| known.end.is_some()).await;
     }
 
     /// Whether it takes input; an error says why not.

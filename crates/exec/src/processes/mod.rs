@@ -7,6 +7,7 @@ mod attached;
 mod output;
 mod reap;
 mod record;
+mod remembered;
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -28,6 +29,7 @@ pub use reap::{Reaped, reap};
 pub use record::Record;
 
 use record::Begun;
+use remembered::Remembered;
 
 /// How many processes are kept in mind, ended ones included (spec exec §8.1).
 const MOST_KEPT: usize = 64;
@@ -88,9 +90,12 @@ struct Entry {
 }
 
 impl ProcessTable {
-    /// An empty table.
+    /// A table with what this conversation is remembered to have started. Needs a running runtime if any of that runs.
     pub fn new(setup: TableSetup) -> Self {
-        Self { setup, known: Mutex::default() }
+        let records = Record::all(&setup.folder).into_iter().filter(|record| record.owner == setup.owner);
+        let entries = records.map(|record| ((record.started, record.id.clone()), Entry::remembered(record)));
+        let known = Known { entries: entries.collect(), told: Vec::new() };
+        Self { setup, known: Mutex::new(known) }
     }
 
     /// Ends every process. Called once, when the conversation ends.
@@ -152,6 +157,19 @@ impl Known {
 }
 
 impl Entry {
+    fn remembered(record: Record) -> Self {
+        let shown = ProcessEntry {
+            id: record.id.clone(),
+            facts: record.facts.clone(),
+            started: record.started,
+            ended: record.ended,
+            killed: false,
+            watch_hits: 0,
+            process: Arc::new(Remembered::new(record)),
+        };
+        Self { shown, lines: Vec::new(), end_seen: false, tell_end: false }
+    }
+
     /// It has ended, that is to be told, and nobody knows yet.
     fn has_end_to_tell(&self) -> bool {
         let wanted = self.shown.facts.notify_on_complete || self.tell_end;
@@ -183,20 +201,21 @@ impl Processes for ProcessTable {
             Some(redactor) => redactor.redact(text).into_owned(),
             None => text.to_owned(),
         };
+        let at = self.setup.clock.now();
         let begun = Begun {
             id: id.clone(),
             owner: self.setup.owner.clone(),
             owner_pid: std::process::id(),
-            started: self.setup.clock.now(),
+            started: at,
             facts: ProcessFacts { command: masked(&facts.command), ..facts.clone() },
         };
         let line = serde_json::to_string(&begun).map_err(|error| error.to_string())?;
         let log = folder.join(format!("{id}.log"));
-        Ok(Reserved { id, facts, place: Place { log, facts: line } })
+        Ok(Reserved { id, at, facts, place: Place { log, facts: line } })
     }
 
     fn register(&self, reserved: Reserved, process: Arc<dyn Process>) {
-        let started = self.setup.clock.now();
+        let started = reserved.at;
         let shown = ProcessEntry {
             id: reserved.id.clone(),
             facts: reserved.facts,

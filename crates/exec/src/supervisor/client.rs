@@ -56,7 +56,11 @@ pub(crate) struct Known {
     output: VecDeque<u8>,
     /// Not everything that has come was looked at.
     more: bool,
-    answers: Vec<Event>,
+    /// How many answers about input have come, and the last one.
+    answers: u64,
+    answer: Option<Event>,
+    /// The supervisor has taken the output over.
+    pub adopted: bool,
 }
 
 /// A command under its supervisor. Dropping it ends the command.
@@ -64,8 +68,9 @@ pub(crate) struct Known {
 pub(crate) struct Supervised {
     socket: OwnedFd,
     known: Mutex<Known>,
-    /// One question about input at a time: answers carry no names.
-    asking: tokio::sync::Mutex<()>,
+    /// How many questions about input were asked, one at a time. Their answers come in the same order and carry no names;
+    /// whoever asks and does not wait for the answer leaves one that is not for the next.
+    asked: tokio::sync::Mutex<u64>,
 }
 
 impl Supervised {
@@ -77,13 +82,13 @@ impl Supervised {
         wiring.add(Role::Job, file);
         wiring.add(Role::Control, theirs);
         server.supervise(&wiring.borrowed())?;
-        Ok(Self { socket, known: Mutex::default(), asking: tokio::sync::Mutex::default() })
+        Ok(Self::connected(socket))
     }
 
     /// A connection to the supervisor of a command that somebody else started. Dropping it changes nothing for the
     /// command.
     pub(crate) fn connected(socket: OwnedFd) -> Self {
-        Self { socket, known: Mutex::default(), asking: tokio::sync::Mutex::default() }
+        Self { socket, known: Mutex::default(), asked: tokio::sync::Mutex::default() }
     }
 
     /// What is known now.
@@ -138,10 +143,16 @@ impl Supervised {
 
     /// Sends a request about input and waits for its answer: how much was taken.
     pub(crate) async fn ask(&self, request: &Request) -> Result<usize, InputError> {
-        let _one_at_a_time = self.asking.lock().await;
+        let mut asked = self.asked.lock().await;
         self.request(request, &Wiring::default()).map_err(|_| InputError::Ended)?;
-        self.until(|known| !known.answers.is_empty() || known.gone.is_some()).await.map_err(|_| InputError::Ended)?;
-        match self.look().answers.pop() {
+        *asked += 1;
+        let is_answered = |known: &Known| known.answers >= *asked || known.gone.is_some();
+        self.until(is_answered).await.map_err(|_| InputError::Ended)?;
+        let answer = {
+            let mut known = self.look();
+            if known.answers < *asked { None } else { known.answer.take() }
+        };
+        match answer {
             Some(Event::Taken { taken, .. }) => Ok(taken as usize),
             Some(Event::InputClosed) => Ok(0),
             Some(Event::Refused(Refused::NoInput)) => Err(InputError::None),
@@ -187,7 +198,11 @@ impl Known {
             Event::Ended(end) => self.end = Some(end),
             Event::Gone { left } => self.gone = Some(left),
             Event::Watched(watched) => self.watched.push(watched),
-            Event::Taken { .. } | Event::InputClosed | Event::Refused(_) => self.answers = vec![event],
+            Event::Taken { .. } | Event::InputClosed | Event::Refused(_) => {
+                self.answers += 1;
+                self.answer = Some(event);
+            }
+            Event::Adopted => self.adopted = true,
             Event::Size(size) => self.size = Some(size),
             Event::Output(bytes) => {
                 self.output.extend(&bytes);

@@ -35,7 +35,7 @@ impl Connection {
 
     /// Says something that must arrive.
     pub(super) fn tell(&mut self, event: Event) {
-        if self.unsent.len() < MOST_UNSENT {
+        if self.unsent.len() < MOST_UNSENT || comes_once(&event) {
             self.unsent.push_back(event);
         }
         self.flush();
@@ -67,6 +67,12 @@ impl Connection {
     pub(super) fn awaited(&self) -> PollFlags {
         if self.unsent.is_empty() { PollFlags::POLLIN } else { PollFlags::POLLIN | PollFlags::POLLOUT }
     }
+}
+
+/// What there is one of in the life of a command, and nobody can do without.
+fn comes_once(event: &Event) -> bool {
+    use Event::{Adopted, Ended, Failed, Gone, Runs, Started};
+    matches!(event, Started { .. } | Runs | Failed(_) | Ended(_) | Gone { .. } | Adopted)
 }
 
 /// Gives everybody a moment to read what is left for them.
@@ -124,5 +130,21 @@ mod tests {
         drop(theirs);
         connection.tell(Event::Gone { left: 0 });
         say_farewell(&mut [connection]);
+    }
+
+    #[test]
+    fn an_end_arrives_also_behind_more_answers_than_are_kept() {
+        let (ours, theirs) = protocol::pair().unwrap();
+        let mut connection = Connection::new(ours, false);
+        for _ in 0..10_000 {
+            connection.tell(Event::InputClosed);
+        }
+        connection.tell(Event::Gone { left: 0 });
+        let mut last = None;
+        while let Some(event) = received(&theirs) {
+            last = Some(event);
+            connection.flush();
+        }
+        assert_eq!(last, Some(Event::Gone { left: 0 }));
     }
 }

@@ -6,7 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
@@ -22,7 +23,14 @@ const MOST_REMEMBERED: usize = 64;
 
 /// Makes supervisors. One is enough for a whole program; environments share it.
 #[derive(Debug)]
-pub struct ForkServer(Mutex<Option<Connection>>);
+pub struct ForkServer(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// `None` while it rests.
+    connection: Option<Connection>,
+    used: Instant,
+}
 
 #[derive(Debug)]
 struct Connection {
@@ -35,28 +43,49 @@ impl ForkServer {
     /// possible too, because the copy uses nothing of ours but the memory allocator, which the C libraries of Linux
     /// keep usable after a fork.
     pub fn start() -> io::Result<Self> {
-        Ok(Self(Mutex::new(Some(Connection::new()?))))
+        Ok(Self(Mutex::new(State { connection: Some(Connection::new()?), used: Instant::now() })))
     }
 
     /// Starts a supervisor with these descriptors. On an error nothing was started.
     pub(crate) fn supervise(&self, descriptors: &[(Role, BorrowedFd<'_>)]) -> io::Result<()> {
         let order = Order::Start { roles: descriptors.iter().map(|(role, _)| *role).collect() };
         let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(|(_, descriptor)| *descriptor).collect();
-        let mut connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = &*connection
+        let mut state = self.lock();
+        state.used = Instant::now();
+        if let Some(open) = &state.connection
             && protocol::send(&open.socket, &order, &descriptors, MsgFlags::empty()).is_ok()
         {
             return Ok(());
         }
-        // Somebody has killed it: a packet that could not be sent was not read, so another one may be told the same.
-        drop(connection.take());
-        let new = connection.insert(Connection::new()?);
+        // It rests, or somebody has killed it: a packet that could not be sent was not read, so another one may be told
+        // the same.
+        drop(state.connection.take());
+        let new = state.connection.insert(Connection::new()?);
         protocol::send(&new.socket, &order, &descriptors, MsgFlags::empty()).map(drop)
+    }
+
+    /// Ends it if nothing was started for `idle` and nothing that it started is left: it holds on to the memory of the
+    /// moment in which it was copied. The next command makes a new one. Answers how long it is until it may rest.
+    pub(crate) fn rest(&self, idle: Duration) -> Duration {
+        let mut state = self.lock();
+        let left = idle.saturating_sub(state.used.elapsed());
+        if left > Duration::ZERO {
+            return left;
+        }
+        let has_work = |open: &Connection| !tree::children(open.server.as_raw()).is_empty();
+        if !state.connection.as_ref().is_some_and(has_work) {
+            drop(state.connection.take());
+        }
+        idle
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends what a supervisor looked after that was killed itself.
     pub(crate) fn sweep(&self) {
-        if let Some(open) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(open) = &self.lock().connection {
             // Without a server its orphans are out of reach; the marker in their environment is left to find them.
             let _ = protocol::send(&open.socket, &Order::Sweep, &[], MsgFlags::empty());
         }
@@ -113,6 +142,7 @@ fn serve(socket: &OwnedFd) {
     // Nobody asks how a supervisor ended; the kernel buries them.
     ignore(Signal::SIGCHLD);
     let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+    warm_up(socket);
     let mut supervisors: Vec<i32> = Vec::new();
     while let Ok(Received::Message(order, descriptors)) = protocol::receive(socket, MsgFlags::empty()) {
         match order {
@@ -130,6 +160,11 @@ fn serve(socket: &OwnedFd) {
         }
     }
     sweep(&mut supervisors);
+}
+
+/// Forks a child that ends at once, so that the first command does not wait for the memory that is touched by that.
+fn warm_up(socket: &OwnedFd) {
+    let _ = fork_supervisor(socket, Vec::new());
 }
 
 /// Ends what a supervisor left behind that was killed itself: its processes are ours now.
@@ -225,11 +260,12 @@ mod tests {
     #[test]
     fn a_killed_server_is_replaced() {
         let server = ForkServer::start().unwrap();
-        let pid = server.0.lock().unwrap().as_ref().unwrap().server;
-        nix::sys::signal::kill(pid, Signal::SIGKILL).unwrap();
-        waitpid(pid, None).unwrap();
+        let pid = |server: &ForkServer| server.lock().connection.as_ref().map(|open| open.server);
+        let first = pid(&server).unwrap();
+        nix::sys::signal::kill(first, Signal::SIGKILL).unwrap();
+        waitpid(first, None).unwrap();
         let (_ours, theirs) = protocol::pair().unwrap();
         server.supervise(&[(Role::Control, theirs.as_fd())]).unwrap();
-        assert_ne!(server.0.lock().unwrap().as_ref().unwrap().server, pid);
+        assert!(pid(&server).is_some_and(|second| second != first));
     }
 }

@@ -5,6 +5,8 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 
 use nix::fcntl::{FallocateFlags, fallocate};
 
@@ -47,6 +49,23 @@ impl Log {
 /// Where what is kept begins in a log of `len` bytes.
 pub(crate) fn first_kept(len: u64) -> u64 {
     len.saturating_sub(KEPT).next_multiple_of(STEP)
+}
+
+/// How many bytes were written to a log.
+pub(crate) fn len(log: &File) -> u64 {
+    log.metadata().map_or(0, |metadata| metadata.len())
+}
+
+/// The bytes in `range`; fewer where there are not so many, or where they are not kept any more.
+pub(crate) fn read(log: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let start = || first_kept(len(log));
+    let range = range.start.max(start())..range.end.min(len(log));
+    let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
+    log.read_exact_at(&mut bytes, range.start)?;
+    // What was given back to the disk while we read came as zeros.
+    let gone = start().saturating_sub(range.start);
+    bytes.drain(..usize::try_from(gone).map_or(bytes.len(), |gone| gone.min(bytes.len())));
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -122,10 +122,12 @@ pub(crate) enum Event {
     },
     InputClosed,
     Refused(Refused),
+    /// The answer to [`Request::Adopt`]: whoever gets none still has the output.
+    Adopted,
     Watched(Watched),
     /// To a follower.
     Output(Vec<u8>),
-    /// To somebody who has just connected: how large the terminal is.
+    /// To somebody who has just connected, and to everybody when somebody else has changed it: how large the terminal is.
     Size(TerminalSize),
 }
 
@@ -198,9 +200,9 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd, flags: MsgFlags) -
     let (length, descriptors) = loop {
         let mut slices = [io::IoSliceMut::new(&mut buffer)];
         let received = match recvmsg::<UnixAddr>(socket.as_fd().as_raw_fd(), &mut slices, Some(&mut space), flags) {
-            Err(Errno::EINTR) => continue,
+            // The second one comes once, before what the other end has said, if it closed without reading all that we said.
+            Err(Errno::EINTR | Errno::ECONNRESET) => continue,
             Err(Errno::EAGAIN) => return Ok(Received::Nothing),
-            Err(Errno::ECONNRESET) => return Ok(Received::Closed),
             received => received?,
         };
         let mut descriptors = Vec::new();

@@ -422,7 +422,7 @@ impl Supervisor {
                 Ok(Received::Message(request, descriptors)) => self.asked(client, request, descriptors),
                 Ok(Received::Nothing) => return,
                 Ok(Received::Closed) | Err(_) => {
-                    if self.clients.remove(client).owner && matches!(self.ending, Ending::Not) {
+                    if self.clients.remove(client).owner {
                         self.end(ORPHAN_GRACE);
                     }
                     return;
@@ -442,6 +442,8 @@ impl Supervisor {
             Request::Resize(size) => {
                 if let (true, Some(terminal)) = (self.terminal, self.input.as_ref().or(self.output.as_ref())) {
                     resize(terminal, size);
+                    let others = self.clients.iter_mut().enumerate().filter(|(other, _)| *other != client);
+                    others.for_each(|(_, other)| other.tell(Event::Size(size)));
                 }
                 return;
             }
@@ -451,7 +453,7 @@ impl Supervisor {
             }
             Request::Adopt { roles } => {
                 self.adopt(Descriptors(roles.into_iter().zip(descriptors).collect()));
-                return;
+                Event::Adopted
             }
         };
         self.clients[client].tell(answer);
@@ -525,10 +527,12 @@ impl Supervisor {
         Event::InputClosed
     }
 
-    /// Begins to end everything.
+    /// Begins to end everything. Whoever asks again can make it shorter, never longer.
     fn end(&mut self, grace: Duration) {
         if grace.is_zero() {
             self.ending = Ending::Killing { next: Instant::now(), until: Instant::now() + LAST_GRACE };
+        } else if let Ending::Asked(kill) = &mut self.ending {
+            *kill = (*kill).min(Instant::now() + grace);
         } else if matches!(self.ending, Ending::Not) {
             let ourselves = std::process::id().cast_signed();
             tree::signal(ourselves, Signal::SIGTERM);

@@ -3,7 +3,10 @@
 mod list;
 mod test;
 
+use hermes_runtime::names::did_you_mean;
+
 use crate::args::EnvVerb;
+use crate::terminal::text::visible;
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -19,6 +22,18 @@ const NOT_YET: [(&str, &str); 6] = [
     ("modal", "a sandbox at modal.com"),
     ("daytona", "a workspace at daytona.io"),
 ];
+
+/// Refuses a name that is no backend of this build.
+pub(crate) fn must_be_here(name: &str) -> Result<(), Failure> {
+    if NOT_YET.iter().any(|(known, _)| *known == name) {
+        return Err(Failure::new(format!("the backend {name} is not in this build yet (hermes env list)")));
+    }
+    if name != LOCAL {
+        let hint = did_you_mean(name, NOT_YET.iter().map(|(name, _)| *name).chain([LOCAL]));
+        return Err(Failure::usage(format!("there is no backend \"{}\"{hint} (hermes env list)", visible(name))));
+    }
+    Ok(())
+}
 
 pub(crate) async fn run(world: &World, verb: EnvVerb) -> Result<Exit, Failure> {
     match verb {

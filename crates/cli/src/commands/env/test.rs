@@ -6,10 +6,9 @@ use std::{fs, io};
 use hermes_core::plural;
 use hermes_exec::Temporary;
 use hermes_exec::conformance::{Check, Outcome, run_and_tell};
-use hermes_runtime::names::did_you_mean;
 use serde_json::json;
 
-use super::{LOCAL, NOT_YET};
+use crate::args::{PlaceArgs, Walled};
 use crate::config::Config;
 use crate::session;
 use crate::terminal::out;
@@ -22,27 +21,23 @@ use crate::world::World;
 const SANDBOX: &str = "sandbox";
 
 pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
-    let mut config = Config::load_and_warn(world)?;
+    let config = Config::load_and_warn(world)?;
     let chosen = config.text("terminal.backend").unwrap_or_default();
     let name = name.unwrap_or(&chosen);
-    if NOT_YET.iter().any(|(known, _)| *known == name) {
-        return Err(Failure::new(format!("the backend {name} is not in this build yet (hermes env list)")));
-    }
-    if name == SANDBOX && config.text("terminal.sandbox").as_deref() == Some("off") {
-        config.say("terminal.sandbox", "workspace");
-    }
-    if name != LOCAL && name != SANDBOX {
-        let known = NOT_YET.iter().map(|(name, _)| *name).chain([LOCAL, SANDBOX]);
-        let hint = did_you_mean(name, known);
-        return Err(Failure::usage(format!("there is no backend \"{}\"{hint} (hermes env list)", visible(name))));
+    let mut place = PlaceArgs::default();
+    if name == SANDBOX {
+        place.sandbox = (config.text("terminal.sandbox").as_deref() == Some("off")).then_some(Walled::Workspace);
+    } else {
+        place.backend = Some(name.to_owned());
     }
     let cannot = |error: io::Error| Failure::new(format!("cannot make a temporary folder: {error}"));
-    let temporary = Temporary::new(&place(world), "env-test-").map_err(cannot)?;
+    let temporary = Temporary::new(&folder_for_checks(world), "env-test-").map_err(cannot)?;
     let folder = temporary.path().join("work");
     fs::create_dir(&folder).map_err(cannot)?;
-    let environment = session::task(world, &config, Some(&folder)).await?.environment;
+    place.cwd = Some(folder.clone());
+    let environment = session::task(world, &config, &place, None, &std::sync::Arc::default()).await?.environment;
     if !as_json {
-        out::line(&format!("Checking {name} in {}.", folder.display()))?;
+        out::line(&format!("Checking {name} in {}.", world.shown(&folder)))?;
     }
     let signals = Signals::listen();
     let cancel = signals.begin();
@@ -75,7 +70,7 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
 }
 
 /// Where the checks are made. What is below /tmp is a command's own in the sandbox, and the agent's home is hidden there.
-fn place(world: &World) -> PathBuf {
+fn folder_for_checks(world: &World) -> PathBuf {
     let folders = session::temporary_folders(world);
     folders.into_iter().rfind(|folder| folder.is_dir()).unwrap_or_else(std::env::temp_dir)
 }

@@ -178,7 +178,7 @@ async fn by_lines(world: &World, record: &Record, attached: &Attached, signals: 
                         refuses = Some(InputError::Closed);
                         attached.close_input().await
                     }
-                    (None, false) => attached.write(typed).await,
+                    (None, false) => attached.write(typed).await.map(drop),
                 };
                 if let Err(error) = sent {
                     out::error(&format!("hermes: that did not arrive: {error}"));

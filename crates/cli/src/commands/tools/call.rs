@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use hermes_core::{CancellationToken, RawArguments, ToolCall, ToolName};
+use hermes_core::{Asker, CancellationToken, RawArguments, ToolCall, ToolName};
 use hermes_runtime::{ApprovalMode, CallReport, Change, Dispatcher, Scope, Silent, Status, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::args::CallArgs;
+use crate::args::{CallArgs, PlaceArgs, Walled};
 use crate::config::Config;
 use crate::session::{self, Judged};
 use crate::terminal::events::millis;
@@ -37,14 +39,14 @@ pub(super) async fn call(
     single: Single,
 ) -> Result<Exit, Failure> {
     let Single { name, arguments, args, as_json } = single;
-    let mut task = session::task(world, config, args.cwd.as_deref()).await?;
+    let asker = (std::io::stdin().is_terminal() && std::io::stderr().is_terminal()).then(|| {
+        let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
+        TerminalPerson::new(screen, world) as Arc<dyn Asker>
+    });
+    let mut task = session::task(world, config, &args.place, asker, &judged.secrets).await?;
     task.approval = session::task_approvals(world, config, &judged.secrets);
     task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
     let mode = session::approve(config, args.approve);
-    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
-        task.asker = Some(TerminalPerson::new(screen, world));
-    }
     let cancel = Signals::listen().begin();
     let report = made(&judged.dispatcher, &task, visible, mode, &cancel, name, arguments).await;
     task.environment.close().await;
@@ -106,10 +108,18 @@ pub(super) async fn exec(
             }
         };
         if !tasks.contains_key(&request.task) {
-            let mut task = session::task(world, config, args.cwd.as_deref()).await?;
+            let place = request.place.clone().or(args.place.clone());
+            let mut task = match session::task(world, config, &place, None, &judged.secrets).await {
+                Ok(task) => task,
+                // Nowhere to run is the trouble of this call alone, if it said so itself.
+                Err(why) if request.place != PlaceArgs::default() => return Ok(request.refused(&why.message)),
+                Err(why) => return Err(why),
+            };
             task.approval = session::task_approvals(world, config, &judged.secrets);
             task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
             tasks.insert(request.task.clone(), task);
+        } else if request.place != PlaceArgs::default() {
+            return Ok(request.refused("the task has begun already: where it runs is said with its first call"));
         }
         let task = &tasks[&request.task];
         Ok(request.answer(&judged.dispatcher, task, visible, session::approve(config, args.approve), &cancel).await)
@@ -146,6 +156,8 @@ pub(crate) struct Request {
     /// Whatever it is, it comes back byte for byte.
     id: Id,
     task: String,
+    /// Where the task runs; said with its first call.
+    place: PlaceArgs,
     tool: String,
     arguments: RawArguments,
 }
@@ -171,6 +183,9 @@ struct Fields {
     #[serde(default)]
     id: Id,
     task: Option<String>,
+    cwd: Option<PathBuf>,
+    backend: Option<String>,
+    sandbox: Option<Walled>,
     tool: String,
     #[serde(default)]
     args: Option<Box<RawValue>>,
@@ -188,13 +203,20 @@ impl Request {
         let arguments = serde_json::from_str::<String>(&arguments).unwrap_or(arguments);
         let arguments = RawArguments::Text(arguments);
         let task = fields.task.unwrap_or_else(|| "default".into());
-        Ok(Self { id: fields.id, task, tool: fields.tool, arguments })
+        let place = PlaceArgs { cwd: fields.cwd, backend: fields.backend, sandbox: fields.sandbox };
+        Ok(Self { id: fields.id, task, place, tool: fields.tool, arguments })
     }
 
     /// The id of a line that is otherwise wrong, so that its answer can be told from others.
     fn id_in(line: &[u8]) -> Id {
         let mut fields: HashMap<String, Box<RawValue>> = serde_json::from_slice(line).ok()?;
         fields.remove("id")
+    }
+
+    /// The answer to a call that cannot be made.
+    fn refused(self, why: &str) -> Answer {
+        let result = json!({ "error": why }).to_string();
+        Answer { id: self.id, ok: false, status: Status::InvalidArguments, coerced: Vec::new(), result, ms: 0.0 }
     }
 
     pub(crate) async fn answer(
