@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
-use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness, recover_commits};
+use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness};
 use hermes_exec::processes::{ProcessTable, TableSetup, reap};
 use hermes_exec::sandbox::preflight;
 use hermes_guard::Guard;
@@ -188,7 +188,7 @@ pub(crate) async fn task(
     granted.extend(by_reference.iter().filter_map(|(name, _)| name.to_str().map(str::to_owned)));
     let variables = world.variables().chain(by_reference);
     let environment = LocalEnvironment::new(&cwd, &world.user_home, variables, &granted)?;
-    let environment = environment.with_rehearsals(rehearsals(world, config));
+    let environment = environment.with_rehearsals(rehearsals(world, config, secrets));
     let mut environment = match sudo::setup(world, asker.clone(), secrets) {
         Some(setup) => {
             environment.with_sudo(setup).map_err(|error| Failure::new(format!("no way to sudo: {error}")))?
@@ -204,7 +204,7 @@ pub(crate) async fn task(
         0 => environment,
         idle => environment.resting_after(Duration::from_secs(idle)),
     };
-    let environment = confined(world, config, environment)?;
+    let environment = confined(world, config, environment).await?;
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();
     task.asker = asker;
@@ -242,16 +242,24 @@ fn hidden(world: &World, config: &Config) -> Vec<PathBuf> {
 }
 
 /// How rehearsals are set up.
-pub(crate) fn rehearsals(world: &World, config: &Config) -> RehearsalSetup {
-    let folder = world.home.join("rehearsals");
+fn rehearsals(world: &World, config: &Config, secrets: &Arc<Secrets>) -> RehearsalSetup {
+    let (stages, undo) = (stages(world), rehearsals::folder(world));
+    let redactor = Arc::clone(secrets) as _;
     let (world, config) = (world.clone(), config.clone());
     let hidden = Arc::new(move || hidden(&world, &config));
-    RehearsalSetup { stages: folder.join("stages"), undo: folder.join("undo"), hidden }
+    RehearsalSetup { stages, undo, hidden, redactor: Some(redactor) }
+}
+
+/// Where stand-ins are kept: beside what can be taken back, or, for somebody who works in their home folder, outside of
+/// it.
+fn stages(world: &World) -> Vec<PathBuf> {
+    let elsewhere = format!("/var/tmp/hermes-stages-{}", nix::unistd::geteuid());
+    vec![world.home.join("rehearsals").join("stages"), elsewhere.into()]
 }
 
 /// The environment with the sandbox that the configuration wishes for. One that is not possible here is an error: nobody
 /// who asked for a wall works without it by accident.
-fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Result<LocalEnvironment, Failure> {
+async fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Result<LocalEnvironment, Failure> {
     let strictness = match config.text("terminal.sandbox").as_deref() {
         Some("workspace") => Strictness::Workspace,
         Some("strict") => Strictness::Strict,
@@ -268,7 +276,8 @@ fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Re
         hidden: hidden(world, config),
         reach,
     };
-    environment.confined(wish, &preflight()).map_err(|why| {
+    let preflight = tokio::task::spawn_blocking(preflight).await.map_err(|error| Failure::new(error.to_string()))?;
+    environment.confined(wish, &preflight).map_err(|why| {
         Failure::new(format!("terminal.sandbox: {why}\nhermes config set terminal.sandbox off works without one"))
     })
 }
@@ -296,17 +305,20 @@ pub(crate) fn processes_folder(world: &World) -> PathBuf {
     world.home.join("processes")
 }
 
+/// Where temporary folders are made: the machine's own place first, and one that is in sight inside of the sandbox.
+pub(crate) fn temporary_folders(world: &World) -> Vec<PathBuf> {
+    vec![std::env::temp_dir(), world.user_home.join(".cache")]
+}
+
 /// Clears up what a crash left, without making anybody wait for it.
 pub(crate) fn reap_quietly(world: &World) {
-    for said in recover_commits(&rehearsals::folder(world)) {
-        out::error(&format!("hermes: {}", visible(&said)));
-    }
-    let (folder, stages) = (processes_folder(world), world.home.join("rehearsals").join("stages"));
+    rehearsals::recover(world);
+    let (folder, temporary, stages) = (processes_folder(world), temporary_folders(world), stages(world));
     tokio::task::spawn_blocking(move || {
-        reap(&folder, &std::env::temp_dir(), SystemTime::now());
-        if stages.is_dir() {
+        reap(&folder, &temporary, SystemTime::now());
+        for stages in stages.iter().filter(|stages| stages.is_dir()) {
             // What cannot be removed now is tried again at the next start.
-            let _ = hermes_exec::rehearsal::reap(&stages);
+            let _ = hermes_exec::rehearsal::reap(stages);
         }
     });
 }

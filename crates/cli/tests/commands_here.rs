@@ -150,6 +150,28 @@ fn a_rehearsal_is_offered_shown_committed_and_taken_back() {
 }
 
 #[test]
+fn what_cannot_be_rehearsed_is_asked_about_with_the_reason() {
+    let hermes = hermes();
+    if !hermes.run(&["sandbox", "check"]).out.contains("namespaces") {
+        eprintln!("skipped: no sandbox here");
+        return;
+    }
+    // No folder for stand-ins can be made where a file is.
+    hermes.configure("model: {probe_local: false}\napprovals: {mode: rehearse}\n");
+    fs::write(hermes.home.home().join("rehearsals"), "").unwrap();
+    hermes.home.write("build/old.o", "object");
+    let call = r#"{"calls": [{"name": "terminal", "arguments": {"command": "rm -rf build"}}]}"#;
+    let mut session = chat(&hermes, &[call, r#"{"text": "Done."}"#]);
+    session.send_line("clean up").unwrap();
+    expect(&mut session, "could not be rehearsed first: cannot make");
+    expect(&mut session, "[d]eny › ");
+    assert!(hermes.home.work().join("build/old.o").exists());
+    session.send_line("o").unwrap();
+    expect(&mut session, "Done.");
+    assert!(!hermes.home.work().join("build").exists());
+}
+
+#[test]
 fn in_the_sandbox_a_refusal_is_said_with_the_way_on() {
     let hermes = hermes();
     hermes.configure("terminal: {sandbox: workspace}\n");

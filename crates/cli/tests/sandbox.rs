@@ -110,6 +110,42 @@ fn env_lists_what_there_is_and_what_is_not_yet() {
 }
 
 #[test]
+fn what_a_killed_env_test_leaves_is_reaped() {
+    use std::process::{Command, Stdio};
+    let hermes = hermes();
+    let (cache, tmp) = (hermes.home.user_home().join(".cache"), hermes.home.user_home().join("tmp"));
+    std::fs::create_dir_all(&cache).unwrap();
+    std::fs::create_dir_all(&tmp).unwrap();
+    let left = |folder: &std::path::Path| std::fs::read_dir(folder).unwrap().count();
+    let mut testing = Command::new(env!("CARGO_BIN_EXE_hermes"))
+        .args(["env", "test", "local"])
+        .current_dir(hermes.home.work())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .envs([("HOME", hermes.home.user_home()), ("HERMES_HOME", hermes.home.home()), ("TMPDIR", tmp.clone())])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = std::time::Instant::now();
+    let is_made = |folder: &std::path::Path| {
+        std::fs::read_dir(folder).unwrap().any(|entry| entry.unwrap().path().join(".in-use").exists())
+    };
+    while !is_made(&cache) || !is_made(&tmp) {
+        assert!(began.elapsed().as_secs() < 20, "it makes no folders");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    testing.kill().unwrap();
+    testing.wait().unwrap();
+    // What it had started ends by itself, and may hold the lock until then.
+    while left(&cache) > 0 || left(&tmp) > 0 {
+        assert!(began.elapsed().as_secs() < 20, "{cache:?} {tmp:?}");
+        let ran = hermes.command(&["processes", "reap"]).env("TMPDIR", &tmp).output().unwrap();
+        assert!(ran.status.success());
+    }
+}
+
+#[test]
 fn env_test_checks_this_machine() {
     let hermes = hermes();
     let ran = hermes.run(&["env", "test", "local", "--json"]);

@@ -56,9 +56,10 @@ pub trait Environment: Send + Sync {
     /// it started is gone when this returns. A command is never run twice.
     async fn run(&self, command: Command, cancel: &CancellationToken) -> Result<Finished, EnvironmentError>;
 
-    /// Whether [`Environment::rehearse`] works here. May take a moment the first time: it is tried.
-    fn can_rehearse(&self) -> bool {
-        false
+    /// Whether [`Environment::rehearse`] works here; an error says why not. May take a moment the first time: it is
+    /// tried.
+    async fn can_rehearse(&self) -> Result<(), String> {
+        Err(format!("the backend {} cannot rehearse commands", self.backend()))
     }
 
     /// Runs one command against a stand-in for the folder in which the session started: what it changes there waits to

@@ -49,7 +49,7 @@ pub use hooks::{
 pub use layout::{Layout, LineFeed};
 pub use message::{Message, Usage};
 pub use name::{InvalidToolName, ToolName};
-pub use output::{Attachment, Content, StopTurn, ToolError, ToolOutput, ToolResult};
+pub use output::{Attachment, Content, NOT_REHEARSED, StopTurn, ToolError, ToolOutput, ToolResult};
 pub use ports::{
     Clock, Finish, Model, ModelDelta, ModelError, ModelErrorKind, ModelReply, ModelRequest, TodoItem, TodoStatus, Todos,
 };

@@ -103,6 +103,9 @@ pub enum ToolError {
     Stop(StopTurn),
 }
 
+/// The `status` of an error about a rehearsal that could not be made; the reason stands in `why`.
+pub const NOT_REHEARSED: &str = "not_rehearsed";
+
 /// Why a turn must end in the middle of a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StopTurn {
@@ -123,6 +126,12 @@ impl ToolError {
         let mut map = JsonMap::new();
         map.insert("error".into(), Value::String(message.into()));
         Self::Tell(map)
+    }
+
+    /// The answer of a tool that was to rehearse a command and could not, for a reason that is none against running it:
+    /// whoever made a rehearsal of the call asks about it as it was.
+    pub fn not_rehearsed(message: impl Into<String>, why: &str) -> Self {
+        Self::tell(message).with("status", NOT_REHEARSED).with("why", why)
     }
 
     /// Adds a field beside `error`. A [`ToolError::Stop`] has no fields and stays as it is.

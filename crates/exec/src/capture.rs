@@ -56,6 +56,23 @@ enum Spill {
     },
 }
 
+/// What was collected until now.
+#[derive(Debug)]
+pub(crate) enum SoFar {
+    Kept(Vec<u8>),
+    /// It may be much: whoever copies it waits for the disk.
+    Spilled(PathBuf),
+}
+
+impl SoFar {
+    pub(crate) fn copy_to(&self, log: &mut File) -> io::Result<()> {
+        match self {
+            Self::Kept(bytes) => log.write_all(bytes),
+            Self::Spilled(path) => io::copy(&mut File::open(path)?, log).map(drop),
+        }
+    }
+}
+
 /// What was collected.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Captured {
@@ -164,13 +181,14 @@ impl Capture {
         [&self.head, one, two].into_iter().try_for_each(|piece| file.write_all(piece))
     }
 
-    /// Writes everything so far into the log of a process, which goes on there.
-    pub(crate) fn copy_to(&self, log: &mut File) -> io::Result<()> {
+    /// Everything so far, to be written into the log of a process, which goes on there.
+    pub(crate) fn so_far(&self) -> SoFar {
         match &self.spill {
-            Spill::Open { path, .. } | Spill::Broken { path: Some(path), .. } => {
-                io::copy(&mut File::open(path)?, log).map(drop)
+            Spill::Open { path, .. } | Spill::Broken { path: Some(path), .. } => SoFar::Spilled(path.clone()),
+            Spill::Not(_) | Spill::Broken { path: None, .. } => {
+                let (one, two) = self.tail.as_slices();
+                SoFar::Kept([&self.head, one, two].concat())
             }
-            Spill::Not(_) | Spill::Broken { path: None, .. } => self.write_kept(log),
         }
     }
 

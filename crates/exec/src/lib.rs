@@ -26,6 +26,8 @@ pub mod sandbox;
 pub mod screen;
 pub mod sudo;
 mod supervisor;
+mod temporary;
 
 pub use local::LocalEnvironment;
 pub use supervisor::ForkServer;
+pub use temporary::Temporary;

@@ -253,7 +253,7 @@ fn what_a_crash_of_everybody_leaves_is_reaped_and_what_lives_is_left_alone() {
         let left = processes_with(&dead_mark);
         assert!(!left.is_empty(), "nothing is left to be reaped");
 
-        let reaped = reap(&shared.path("processes"), &shared.path("tmp"), SystemTime::now());
+        let reaped = reap(&shared.path("processes"), &[shared.path("tmp")], SystemTime::now());
 
         assert_eq!((&reaped.lost, reaped.folders, reaped.records), (&lost, 1, 0), "{reaped:?}");
         assert!(reaped.ended > 0, "{reaped:?}");
@@ -267,7 +267,7 @@ fn what_a_crash_of_everybody_leaves_is_reaped_and_what_lives_is_left_alone() {
 
         // Half an hour later the files of the lost one go, too.
         let later = SystemTime::now() + Duration::from_secs(1_900);
-        let reaped = reap(&shared.path("processes"), &shared.path("tmp"), later);
+        let reaped = reap(&shared.path("processes"), &[shared.path("tmp")], later);
         assert_eq!((reaped.records, reaped.folders), (1, 0), "{reaped:?}");
         assert_eq!(shared.records().len(), 1);
         // What still runs can be used by the conversation as before.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CancellationToken, Command, Environment, FileErrorKind, FileKind, Finished, FinishedHow, Place, ProcessState, Start,
+    AtLimit, CancellationToken, Command, Environment, FileErrorKind, FileKind, Finished, FinishedHow, Place,
+    ProcessState, Start,
 };
 use hermes_exec::LocalEnvironment;
 
@@ -378,6 +379,19 @@ async fn a_shell_that_cannot_be_started_says_why_and_nothing_counts_as_run() {
 }
 
 #[tokio::test]
+async fn a_start_that_fails_half_way_leaves_no_file() {
+    let here = here();
+    // Neither a record nor a socket can be made where something is.
+    for taken in ["a.jsonl", "a.sock"] {
+        fs::create_dir_all(here.path("processes")).unwrap();
+        fs::write(here.path("processes").join(taken), "").unwrap();
+        let place = Place { log: here.path("processes/a.log"), facts: "{}".into() };
+        here.environment.spawn(Start::new("echo hi", place)).await.unwrap_err();
+        assert!(here.environment.list(&here.path("processes")).await.unwrap().is_empty(), "{taken}");
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_a_process_is_told_although_what_it_left_prints_for_ever() {
     let here = here();
     let place = Place { log: here.path("a.log"), facts: String::new() };
@@ -386,6 +400,27 @@ async fn the_end_of_a_process_is_told_although_what_it_left_prints_for_ever() {
     tokio::time::timeout(Duration::from_secs(30), process.ended()).await.unwrap();
     assert_eq!(process.state(), ProcessState::Ended(FinishedHow::Exited(3)));
     assert_eq!(process.kill(Duration::from_secs(1)).await, 0);
+}
+
+/// All of a long output is copied on a thread that may block: while that one is busy, it waits and nobody else does.
+#[test]
+fn a_long_output_that_is_handed_over_keeps_nobody_waiting() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let here = here();
+        let mut command = command("head -c 1000000 /dev/zero; sleep 60", Duration::from_millis(500));
+        command.at_limit = AtLimit::Keep(Place { log: here.path("a.log"), facts: String::new() });
+        let (free, busy) = std::sync::mpsc::channel::<()>();
+        let busy = tokio::task::spawn_blocking(move || busy.recv());
+        let never = CancellationToken::new();
+        let mut run = here.environment.run(command, &never);
+        assert!(tokio::time::timeout(Duration::from_millis(1_500), &mut run).await.is_err());
+        drop(free);
+        busy.await.unwrap().unwrap_err();
+        let process = run.await.unwrap().process.unwrap();
+        assert_eq!(process.output_len(), 1_000_000);
+        process.kill(Duration::ZERO).await;
+    });
 }
 
 /// Of whoever forks the supervisors: the parent of the parent of the shell.

@@ -6,7 +6,8 @@ mod setting;
 use std::sync::Arc;
 
 use hermes_core::{
-    Answer, Approval, Concern, Doubt, Effect, Judge, JudgeRequest, Pending, Question, ToolOutput, Touches, Verdict,
+    Answer, Approval, Concern, Doubt, Effect, JsonMap, Judge, JudgeRequest, Pending, Question, ToolError, ToolOutput,
+    ToolResult, Touches, Verdict,
 };
 use hermes_runtime::{ApprovalMode, CallReport, Status};
 use hermes_testkit::{FakeEnvironment, FakeRehearsal, FakeTool, Fate, ScriptedPerson};
@@ -40,25 +41,36 @@ impl Judge for Files {
     }
 }
 
-/// A shell that rehearses: what it does then waits in `rehearsal`.
-fn shell(rehearsal: &Arc<FakeRehearsal>) -> Arc<FakeTool> {
-    let rehearsal = Arc::clone(rehearsal);
+/// A shell that gives `answer` where it is to rehearse.
+fn shell_that(answer: impl Fn() -> ToolResult + Send + Sync + 'static) -> Arc<FakeTool> {
     let schema = json!({
         "type": "object",
         "properties": { "command": { "type": "string" }, "rehearse": { "type": "boolean" } },
         "required": ["command"],
     });
+    let rehearses = |arguments: &JsonMap| arguments.get("rehearse") == Some(&Value::Bool(true));
     let tool = FakeTool::new("shell").effect(Effect::Execute).parameters(schema);
-    let tool = tool.touching(|arguments, _| {
+    let tool = tool.touching(move |arguments, _| {
         let mut touches = Touches::executing(arguments["command"].as_str().unwrap());
-        touches.rehearsed = arguments.get("rehearse") == Some(&Value::Bool(true));
+        touches.rehearsed = rehearses(arguments);
         touches
     });
-    Arc::new(tool.run(move |arguments, _| {
-        let output = ToolOutput::json(json!({ "exit_code": 0 })).with_summary("exit 0");
-        let rehearsed = arguments.get("rehearse") == Some(&Value::Bool(true));
-        Ok(if rehearsed { output.with_pending(Pending(Arc::clone(&rehearsal) as _)) } else { output })
-    }))
+    Arc::new(tool.run(move |arguments, _| if rehearses(arguments) { answer() } else { Ok(ended()) }))
+}
+
+fn ended() -> ToolOutput {
+    ToolOutput::json(json!({ "exit_code": 0 })).with_summary("exit 0")
+}
+
+/// A shell that rehearses: what it does then waits in `rehearsal`.
+fn shell(rehearsal: &Arc<FakeRehearsal>) -> Arc<FakeTool> {
+    let rehearsal = Arc::clone(rehearsal);
+    shell_that(move || Ok(ended().with_pending(Pending(Arc::clone(&rehearsal) as _))))
+}
+
+/// A shell that can make no rehearsal, though its environment thought so.
+fn clumsy_shell() -> Arc<FakeTool> {
+    shell_that(|| Err(ToolError::not_rehearsed("it is too large to copy", "it is too large")))
 }
 
 fn setting(rehearsal: &Arc<FakeRehearsal>, mode: ApprovalMode, answers: &[Approval]) -> (Setting, Arc<ScriptedPerson>) {
@@ -189,5 +201,43 @@ async fn where_nothing_can_be_rehearsed_nobody_is_offered_it() {
     let (setting, person) = setting(&rehearsal, ApprovalMode::Rehearse, &[Approval::Deny]);
     let plain = setting.inside(FakeEnvironment::new()).asking(&person);
     plain.call("shell", json!({ "command": "rm old.o" })).await;
-    assert!(matches!(person.questions()[..], [Question::Approval { rehearsable: false, .. }]));
+    let [Question::Approval { rehearsable: false, explain, .. }] = &person.questions()[..] else { panic!() };
+    assert!(explain.iter().any(|line| line.contains("nothing is rehearsed on this machine")), "{explain:?}");
+}
+
+#[tokio::test]
+async fn what_could_not_be_rehearsed_is_asked_about_as_it_is() {
+    for (mode, answers, questions) in [
+        (ApprovalMode::Rehearse, &[Approval::Once][..], 1),
+        (ApprovalMode::Ask, &[Approval::Rehearse, Approval::Once][..], 2),
+    ] {
+        let person = Arc::new(ScriptedPerson::new(answers.iter().map(|answer| Answer::Approval(*answer))));
+        let setting = Setting::new([&clumsy_shell()]).inside(FakeEnvironment::new().rehearsing());
+        let setting = setting.judged_by(Files).approving(mode).asking(&person);
+        let report = setting.call("shell", json!({ "command": "rm old.o" })).await;
+        assert_eq!(report.status, Status::Ok, "{report:?}");
+        assert_eq!(serde_json::from_str::<Value>(&report.text).unwrap(), json!({ "exit_code": 0 }));
+        let asked = person.questions();
+        assert_eq!(asked.len(), questions);
+        let Some(Question::Approval { rehearsable: false, explain, .. }) = asked.last() else { panic!("{asked:?}") };
+        assert!(explain[0].contains("it could not be rehearsed first: it is too large"), "{explain:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_no_to_what_could_not_be_rehearsed_runs_nothing() {
+    let person = Arc::new(ScriptedPerson::new([Answer::Approval(Approval::Deny)]));
+    let setting = Setting::new([&clumsy_shell()]).inside(FakeEnvironment::new().rehearsing());
+    let setting = setting.judged_by(Files).approving(ApprovalMode::Rehearse).asking(&person);
+    let report = setting.call("shell", json!({ "command": "rm old.o" })).await;
+    assert_eq!(report.status, Status::Refused, "{report:?}");
+}
+
+#[tokio::test]
+async fn a_rehearsal_that_the_model_wanted_and_that_cannot_be_made_is_its_to_hear_of() {
+    let person = Arc::new(ScriptedPerson::new([]));
+    let setting = Setting::new([&clumsy_shell()]).inside(FakeEnvironment::new().rehearsing());
+    let setting = setting.judged_by(Files).approving(ApprovalMode::Rehearse).asking(&person);
+    let report = rehearsed(&setting, "rm old.o").await;
+    assert_eq!((report.status, person.questions().len()), (Status::Error, 0), "{report:?}");
 }

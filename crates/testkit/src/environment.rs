@@ -204,8 +204,8 @@ impl Environment for FakeEnvironment {
         false
     }
 
-    fn can_rehearse(&self) -> bool {
-        self.rehearses
+    async fn can_rehearse(&self) -> Result<(), String> {
+        if self.rehearses { Ok(()) } else { Err("nothing is rehearsed on this machine".into()) }
     }
 
     async fn run(&self, command: Command, cancel: &CancellationToken) -> Result<Finished, EnvironmentError> {

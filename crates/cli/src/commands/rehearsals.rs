@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hermes_exec::local::CommittedRehearsal;
+use hermes_exec::local::{CommittedRehearsal, recover_commits};
 use serde_json::{Value, json};
 
 use crate::args::RehearsalsVerb;
@@ -17,6 +17,7 @@ const COLUMNS: usize = 79;
 
 pub(crate) fn run(world: &World, verb: RehearsalsVerb) -> Result<Exit, Failure> {
     let undo = folder(world);
+    recover(world);
     match verb {
         RehearsalsVerb::List { json } => list(world, &CommittedRehearsal::all(&undo), json.json)?,
         RehearsalsVerb::Undo { name } => {
@@ -41,6 +42,13 @@ pub(crate) fn run(world: &World, verb: RehearsalsVerb) -> Result<Exit, Failure> 
 /// Where what can be taken back is kept.
 pub(crate) fn folder(world: &World) -> PathBuf {
     world.home.join("rehearsals").join("undo")
+}
+
+/// Brings to an end what a crash interrupted, and says what.
+pub(crate) fn recover(world: &World) {
+    for said in recover_commits(&folder(world), SystemTime::now()) {
+        out::error(&format!("hermes: {}", visible(&said)));
+    }
 }
 
 /// The one that is meant; the latest if nobody says which.

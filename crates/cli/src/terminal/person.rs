@@ -84,9 +84,7 @@ fn password_wish(screen: &Screen, wish: &PasswordWish) -> String {
     let mark = screen.styled("33", "⚠");
     let again = if wish.refused { "That was not the right password. " } else { "" };
     let mut text = format!("\n  {mark}  {again}sudo wants your password, for:\n\n");
-    for line in Preview::of(&wish.command, screen.columns()).lines {
-        text += &format!("{}\n", line.shown(screen));
-    }
+    text += &Preview::of(&wish.command, screen.columns()).shown(screen);
     let promise = "Only sudo gets it: not the model, not the command. Enter alone gives none.";
     text + &format!("\n     {}\n  password › ", wrapped(promise, screen.columns(), 5).trim_start())
 }
@@ -201,9 +199,7 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
                 "\n  {mark}  The agent wants to use {tool}, in {place} ({} to answer):\n\n",
                 duration(*expires)
             );
-            for line in Preview::of(subject, columns).lines {
-                text += &format!("{}\n", line.shown(screen));
-            }
+            text += &Preview::of(subject, columns).shown(screen);
             text.push('\n');
             let explained = explained(explain, columns);
             for line in explained.iter().take(SHORT) {
@@ -219,10 +215,14 @@ fn shown(screen: &Screen, home: &std::path::Path, question: &Question) -> String
         }
         Question::Rehearsed { cwd, command, ended, lines, expires, .. } => {
             let mark = screen.styled("36", "▶");
-            let first = one_line(command.trim().lines().next().unwrap_or_default(), columns.saturating_sub(20));
             let facts = format!("{ended} · no network · in {} · {} to answer", place(cwd, home), duration(*expires));
-            let mut text =
-                format!("\n  {mark} rehearsed   {}\n{}\n\n", visible(&first), wrapped(&visible(&facts), columns, 5));
+            let (command, line) = (command.trim(), visible(command.trim()));
+            let mut text = if line.contains('\n') || width(&line) > columns.saturating_sub(20) {
+                format!("\n  {mark} rehearsed\n\n{}\n", Preview::of(command, columns).shown(screen))
+            } else {
+                format!("\n  {mark} rehearsed   {line}\n")
+            };
+            text += &format!("{}\n\n", wrapped(&visible(&facts), columns, 5));
             for line in lines {
                 text += &format!("     {}\n", visible(line));
             }
@@ -281,6 +281,15 @@ impl Preview {
         }
         Self { lines }
     }
+
+    fn is_whole(&self) -> bool {
+        self.lines.iter().all(|line| matches!(line, Line::Of { .. }))
+    }
+
+    fn shown(&self, screen: &Screen) -> String {
+        let lines: Vec<String> = self.lines.iter().map(|line| line.shown(screen)).collect();
+        lines.join("\n") + "\n"
+    }
 }
 
 /// `subject`, every character of it, in lines that fit.
@@ -317,20 +326,30 @@ fn all_of_it(screen: &Screen, question: &Question) -> String {
     let columns = screen.columns();
     let (subject, explain) = match question {
         Question::Approval { subject, explain, .. } => (subject, explain),
-        Question::Rehearsed { diff, .. } => return format!("\n{}\n", visible(diff)),
+        Question::Rehearsed { command, diff, .. } => {
+            let command = command.trim();
+            let all =
+                if Preview::of(command, columns).is_whole() { String::new() } else { word_for_word(command, columns) };
+            return format!("{all}\n{}\n", visible(diff));
+        }
         Question::Clarify { .. } => return String::new(),
     };
+    let mut text = word_for_word(subject, columns);
+    text.push('\n');
+    for line in explained(explain, columns) {
+        text += &format!("     {line}\n");
+    }
+    text + "\n"
+}
+
+fn word_for_word(subject: &str, columns: usize) -> String {
     let mut text = String::from("\n");
     for line in pieces(subject, columns) {
         if let Line::Of { piece, continued } = line {
             text += &format!("{}{piece}\n", if continued { "   ↪ " } else { "     " });
         }
     }
-    text.push('\n');
-    for line in explained(explain, columns) {
-        text += &format!("     {line}\n");
-    }
-    text + "\n"
+    text
 }
 
 fn prompt(question: &Question, columns: usize) -> String {
@@ -385,6 +404,7 @@ fn understood(question: &Question, typed: &str) -> Option<Answer> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::screen::{Abilities, Stream};
     use super::*;
 
     fn approval() -> Question {
@@ -436,7 +456,30 @@ mod tests {
         assert_eq!(Preview::of(&"x".repeat(100_000), 80).lines.len(), HEAD + TAIL + 1);
         // Nothing is hidden where hiding saves nothing.
         let short = "x\n".repeat(HEAD + TAIL + 1);
-        assert!(Preview::of(&short, 80).lines.iter().all(|line| matches!(line, Line::Of { .. })));
+        assert!(Preview::of(&short, 80).is_whole());
+    }
+
+    #[test]
+    fn what_is_committed_is_shown_with_all_lines_of_its_command() {
+        let rehearsed = |command: &str| Question::Rehearsed {
+            id: "1".into(),
+            cwd: "/".into(),
+            command: command.into(),
+            ended: "exit 0".into(),
+            lines: Vec::new(),
+            diff: "+new".into(),
+            expires: std::time::Duration::from_secs(60),
+        };
+        let abilities = Abilities { terminal: false, colour: false, live: false };
+        let screen = Screen::new(Stream::Out, abilities, false, "");
+        let shown = |command: &str| shown(&screen, "/home".as_ref(), &rehearsed(command));
+        assert!(shown("ls").contains("▶ rehearsed   ls\n"));
+        let two = shown("echo harmless\nrm -rf build");
+        assert!(two.contains("     echo harmless\n     rm -rf build\n"), "{two}");
+        let long = format!("{}last", "line\n".repeat(100));
+        assert!(shown(&long).contains("v shows all of it") && shown(&long).contains("     last\n"));
+        let all = all_of_it(&screen, &rehearsed(&long));
+        assert!(all.matches("     line\n").count() == 100 && all.contains("+new"), "{all}");
     }
 
     #[test]

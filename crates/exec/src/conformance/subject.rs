@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use hermes_core::{
     CancellationToken, Command, Environment, Finished, FinishedHow, Place, Process, ProcessState, Start,
 };
-use tempfile::TempDir;
+
+use crate::Temporary;
 
 /// What a check saw instead of what should be.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(super) struct Subject<'e> {
     /// A folder there.
     folder: PathBuf,
     /// Where processes in the background leave their traces, which is always here.
-    traces: TempDir,
+    traces: Temporary,
 }
 
 impl<'e> Subject<'e> {
@@ -44,7 +45,7 @@ impl<'e> Subject<'e> {
         environment.write(&folder.join("made"), b"").await?;
         // Commands may see the folder under another name than we gave it.
         let folder = environment.real_path(&folder).await?;
-        Ok(Self { environment, folder, traces: tempfile::tempdir()? })
+        Ok(Self { environment, folder, traces: Temporary::new(&std::env::temp_dir(), "traces-")? })
     }
 
     /// A path in the folder of the checks, there.

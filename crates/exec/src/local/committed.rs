@@ -1,16 +1,23 @@
 //! The rehearsals that were committed and can still be taken back.
 //!
-//! Beside the folder with what a commit replaced lies a note for people: where it was, when, and what it did.
+//! Beside the folder with what a commit replaced lies a note for people: where it was, when, and what it did. The note
+//! follows the folder: one without the other is what a crash left, and is put right before anybody works on.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 
 use crate::rehearsal::{Recovered, Undo};
+
+/// How long a commit can be taken back: what it replaced takes room, and what is older is in nobody's mind any more.
+const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 3600);
+/// How many commits can be taken back.
+const MOST_KEPT: usize = 50;
 
 /// A commit that can be taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +26,7 @@ pub struct CommittedRehearsal {
     pub name: String,
     /// The folder in which it happened.
     pub workspace: PathBuf,
-    /// What ran.
+    /// What ran; secrets are masked.
     pub command: String,
     /// When it was committed.
     pub at: SystemTime,
@@ -39,7 +46,7 @@ impl CommittedRehearsal {
 
     pub(super) fn remember(&self, undo: &Path) -> Result<(), String> {
         let note = serde_json::to_vec(self).map_err(|error| error.to_string())?;
-        let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.note(undo));
+        let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(note_of(undo, &self.name));
         new.and_then(|mut file| file.write_all(&note)).map_err(|error| error.to_string())
     }
 
@@ -53,6 +60,11 @@ impl CommittedRehearsal {
 
     /// Gives up the way back.
     pub fn discard(&self, undo: &Path) -> Result<(), String> {
+        let _lock = lock(undo)?;
+        self.give_up(undo)
+    }
+
+    fn give_up(&self, undo: &Path) -> Result<(), String> {
         self.open(undo)?.discard().map_err(|error| error.to_string())?;
         self.forget(undo)
     }
@@ -61,19 +73,25 @@ impl CommittedRehearsal {
         Undo::open(&undo.join(&self.name)).map_err(|error| error.to_string())
     }
 
-    fn note(&self, undo: &Path) -> PathBuf {
-        undo.join(format!("{}.json", self.name))
-    }
-
     fn forget(&self, undo: &Path) -> Result<(), String> {
-        fs::remove_file(self.note(undo)).map_err(|error| error.to_string())
+        fs::remove_file(note_of(undo, &self.name)).map_err(|error| error.to_string())
     }
 }
 
-/// Makes a folder for its owner only.
+fn note_of(undo: &Path, name: &str) -> PathBuf {
+    undo.join(format!("{name}.json"))
+}
+
+/// Makes a folder for its owner only. One that is there must be that already: its name may lie where everybody can make
+/// names.
 pub(super) fn private_folder(folder: &Path) -> Result<(), String> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| format!("cannot make {}: {error}", folder.display()))
+    made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    match fs::symlink_metadata(folder) {
+        Ok(about) if about.is_dir() && about.uid() == geteuid().as_raw() && about.mode() & 0o077 == 0 => Ok(()),
+        Ok(_) => Err(format!("{} is not a folder that only its owner may enter", folder.display())),
+        Err(error) => Err(format!("cannot look at {}: {error}", folder.display())),
+    }
 }
 
 /// Waits until nobody else commits or recovers there.
@@ -103,25 +121,53 @@ fn lock_file(undo: &Path) -> Result<File, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Brings commits to an end that a crash interrupted: each is taken back or finished. Before anybody works on. Answers
-/// a sentence for each.
-pub fn recover_commits(undo: &Path) -> Vec<String> {
+/// Brings to an end what a crash interrupted: a commit is taken back or finished, taking back is finished. Then gives up
+/// the way back from what was committed long ago. Before anybody works on. Answers a sentence for each that was
+/// interrupted.
+pub fn recover_commits(undo: &Path, now: SystemTime) -> Vec<String> {
     // While another program commits, what lies there is its own.
     let Ok(_lock) = lock_if_free(undo) else { return Vec::new() };
-    let known: Vec<String> = CommittedRehearsal::all(undo).into_iter().map(|committed| committed.name).collect();
     let entries = fs::read_dir(undo).into_iter().flatten().flatten();
     let folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
-    let interrupted =
-        folders.filter(|folder| !known.iter().any(|name| folder.file_name().is_some_and(|f| f == name.as_str())));
-    interrupted
-        .map(|folder| match Undo::recover(&folder) {
-            Ok(Recovered::NotCommitted | Recovered::TakenBack) => {
-                "a rehearsal whose commit was interrupted was put back".to_owned()
+    let said = folders.filter_map(|folder| recover(undo, &folder, now)).collect();
+    let (gone, there): (Vec<_>, Vec<_>) =
+        CommittedRehearsal::all(undo).into_iter().partition(|committed| !undo.join(&committed.name).exists());
+    let too_many = there.len().saturating_sub(MOST_KEPT);
+    for committed in gone {
+        let _ = committed.forget(undo);
+    }
+    for (at, committed) in there.into_iter().enumerate() {
+        let is_old = now.duration_since(committed.at).is_ok_and(|since| since > KEPT_FOR);
+        if at < too_many || is_old {
+            // What cannot be removed now is tried again at the next start.
+            let _ = committed.give_up(undo);
+        }
+    }
+    said
+}
+
+/// What became of one folder, if that is worth a word.
+fn recover(undo: &Path, folder: &Path, now: SystemTime) -> Option<String> {
+    let name = folder.file_name()?.to_string_lossy().into_owned();
+    Some(match Undo::recover(folder) {
+        Ok(Recovered::Committed(_)) if note_of(undo, &name).exists() => return None,
+        Ok(Recovered::Removed) => return None,
+        Ok(Recovered::NotCommitted) => "a rehearsal whose commit was interrupted was put back".to_owned(),
+        Ok(Recovered::TakenBack) => {
+            "a rehearsal was being taken back, was interrupted, and is taken back now".to_owned()
+        }
+        Ok(Recovered::Committed(kept)) => {
+            // What it was is in no journal, but so it can be listed and taken back like any other.
+            let command = "(its commit was interrupted and then finished)".to_owned();
+            let workspace = kept.workspace().unwrap_or_default();
+            let note = CommittedRehearsal { name: name.clone(), workspace, command, at: now, lines: Vec::new() };
+            match note.remember(undo) {
+                Ok(()) => format!(
+                    "a rehearsal whose commit was interrupted was finished (hermes rehearsals undo {name} takes it back)"
+                ),
+                Err(why) => why,
             }
-            Ok(Recovered::Committed(kept)) => {
-                format!("a rehearsal was committed; what it replaced is in {}", kept.path().display())
-            }
-            Err(error) => error.to_string(),
-        })
-        .collect()
+        }
+        Err(error) => error.to_string(),
+    })
 }

@@ -40,7 +40,7 @@ use crate::sandbox::{Confinement, Preflight};
 use crate::sudo::{self, SudoSetup};
 use crate::supervisor::protocol::{INHERITED, Job, Request, Role};
 use crate::supervisor::{ForkServer, Supervised, Wiring, group};
-use crate::{environment_variables, files};
+use crate::{Temporary, environment_variables, files};
 
 pub use committed::{CommittedRehearsal, recover_commits};
 pub use confined::{Reach, SandboxWish, Strictness};
@@ -54,9 +54,6 @@ use shell::{Options, Report, ShellState};
 
 /// The variable that marks every process of a command: how [`crate::processes::reap`] finds what a crash left.
 pub(crate) const MARKER: &str = "HERMES_RUN";
-/// How the names of our temporary folders begin, and the file in them that is locked while they are in use.
-pub(crate) const SCRATCH_PREFIX: &str = "hermes-";
-pub(crate) const SCRATCH_LOCK: &str = ".in-use";
 /// How long what a command left running may take to end after SIGTERM before it gets SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 /// Linux takes at most 128 KiB in one argument (`MAX_ARG_STRLEN`, execve(2)); longer commands go through a file.
@@ -71,9 +68,7 @@ pub struct LocalEnvironment {
     server: Arc<ForkServer>,
     shell: PathBuf,
     home: PathBuf,
-    scratch: tempfile::TempDir,
-    /// Held as long as the folder is in use; see [`crate::processes::reap`].
-    _scratch_lock: File,
+    scratch: Temporary,
     reading: Reading,
     /// Where control groups for commands can be made.
     groups: Option<PathBuf>,
@@ -133,8 +128,7 @@ impl LocalEnvironment {
             .ok_or_else(|| EnvironmentError::NoSuchDirectory(cwd.to_path_buf()))?;
         let variables: BTreeMap<_, _> = environment_variables::for_child(variables, granted).into_iter().collect();
         let first = ShellState::new(cwd, variables);
-        let scratch = tempfile::Builder::new().prefix(SCRATCH_PREFIX).tempdir().map_err(EnvironmentError::NoScratch)?;
-        let lock = lock_scratch(scratch.path()).map_err(EnvironmentError::NoScratch)?;
+        let scratch = Temporary::new(&std::env::temp_dir(), "").map_err(EnvironmentError::NoScratch)?;
         let variable = |name: &str| first.variables.get(OsStr::new(name)).and_then(|value| value.to_str());
         Ok(Self {
             id: unique_id(),
@@ -143,7 +137,6 @@ impl LocalEnvironment {
             shell: find_bash(variable("PATH").unwrap_or_default()),
             home: home.to_path_buf(),
             scratch,
-            _scratch_lock: lock,
             reading: Reading::of_locale(variable),
             groups: group::parent(),
             fresh: OnceLock::new(),
@@ -326,7 +319,7 @@ impl LocalEnvironment {
             terminal,
             watch: watch.to_vec(),
             confinement,
-            group: self.groups.as_ref().map(|parent| parent.join(format!("hermes-{mark}"))),
+            group: self.groups.as_ref().map(|parent| parent.join(format!("{}{mark}", group::PREFIX))),
         };
         let mut wiring = Wiring::default();
         if job.confinement.is_some() {
@@ -414,8 +407,9 @@ impl Environment for LocalEnvironment {
         self.run_to_end(command, cancel).await
     }
 
-    fn can_rehearse(&self) -> bool {
-        self.rehearsals.as_ref().is_some_and(|rehearsals| rehearsals.mechanism().is_some())
+    async fn can_rehearse(&self) -> Result<(), String> {
+        let Some(rehearsals) = &self.rehearsals else { return Err("rehearsals are not set up".into()) };
+        rehearsals.mechanism().await.map(drop)
     }
 
     async fn rehearse(&self, command: Command, cancel: &CancellationToken) -> Result<Rehearsed, EnvironmentError> {
@@ -472,15 +466,6 @@ async fn end(server: &ForkServer, supervised: &Supervised, grace: Duration) -> u
         server.sweep();
     }
     supervised.look().gone.unwrap_or(0) as usize
-}
-
-fn lock_scratch(folder: &Path) -> io::Result<File> {
-    // Locked before it has its name: whoever finds it by that name never finds it free.
-    let unnamed = folder.join(".new");
-    let lock = File::create(&unnamed)?;
-    lock.try_lock()?;
-    std::fs::rename(unnamed, folder.join(SCRATCH_LOCK))?;
-    Ok(lock)
 }
 
 fn memory_file(content: &[u8]) -> io::Result<File> {

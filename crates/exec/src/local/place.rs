@@ -27,10 +27,18 @@ pub(crate) fn socket_of(log: &Path) -> PathBuf {
     log.with_extension("sock")
 }
 
-/// Makes the files and gives their descriptors to the supervisor; answers the log.
+/// Makes the files and gives their descriptors to the supervisor; answers the log. On an error none is left.
 pub(super) fn make_place(place: &Place, wiring: &mut Wiring) -> io::Result<File> {
-    let new = |path: &Path| OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path);
     let log = new(&place.log)?;
+    fill(place, &log, wiring).inspect_err(|_| remove_place(place))?;
+    Ok(log)
+}
+
+fn new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+fn fill(place: &Place, log: &File, wiring: &mut Wiring) -> io::Result<()> {
     wiring.add(Role::Log, log.try_clone()?);
     if !place.facts.is_empty() {
         let mut record = new(&record_of(&place.log))?;
@@ -42,7 +50,7 @@ pub(super) fn make_place(place: &Place, wiring: &mut Wiring) -> io::Result<File>
         wiring.add(Role::Record, record);
         wiring.add(Role::Listener, listen_at(&socket_of(&place.log))?);
     }
-    Ok(log)
+    Ok(())
 }
 
 /// Takes the files away again: what they were made for never began, or goes on without them.

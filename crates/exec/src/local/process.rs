@@ -22,7 +22,7 @@ use crate::supervisor::protocol::{End, LONGEST_PACKET, Request, Role};
 use crate::supervisor::{ForkServer, Supervised, Wiring, log, tree};
 
 use super::place::{make_place, remove_place};
-use super::{LocalEnvironment, end, terminal};
+use super::{LocalEnvironment, Prepared, end, terminal};
 
 /// How long a program may take to take over before it is believed to have.
 const LONGEST_BEGINNING: Duration = Duration::from_secs(2);
@@ -82,8 +82,19 @@ impl LocalEnvironment {
         let mut prepared = self
             .prepare(&start.script, &cwd, start.terminal.is_some(), &start.watch, start.unconfined)
             .map_err(cannot_start)?;
+        let log = make_place(&start.place, &mut prepared.wiring).map_err(cannot_start)?;
+        let begun = self.begin_process(&start, prepared, log).await;
+        begun.inspect_err(|_| remove_place(&start.place))
+    }
+
+    async fn begin_process(
+        &self,
+        start: &Start,
+        mut prepared: Prepared,
+        log: File,
+    ) -> Result<LocalProcess, EnvironmentError> {
+        let cannot_start = |source| self.cannot_start(source);
         let wiring = &mut prepared.wiring;
-        let log = make_place(&start.place, wiring).map_err(cannot_start)?;
         match start.terminal {
             Some(size) => {
                 let (ours, theirs) = terminal::open(size).map_err(cannot_start)?;
@@ -101,7 +112,7 @@ impl LocalEnvironment {
             }
         }
         let supervised = Supervised::start(&self.server, &prepared.job, prepared.wiring).map_err(cannot_start)?;
-        let pid = started(&supervised).await.inspect_err(|_| remove_place(&start.place))?;
+        let pid = started(&supervised).await?;
         let held = Held { _files: (prepared.report, prepared.long), _proxy: prepared.proxy };
         Ok(LocalProcess::new(Arc::clone(&self.server), supervised, pid, log, self.reading, start.terminal, held))
     }

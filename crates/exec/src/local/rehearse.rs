@@ -5,12 +5,14 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use hermes_core::{CancellationToken, Command, EnvironmentError, Rehearsal, Rehearsed};
+use hermes_core::{CancellationToken, Command, EnvironmentError, Redactor, Rehearsal, Rehearsed};
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
 
 use super::committed::{CommittedRehearsal, lock, private_folder};
 use super::{LocalEnvironment, Sandbox, end};
@@ -27,12 +29,15 @@ const COLUMNS: usize = 76;
 /// How rehearsals are set up.
 #[derive(Clone)]
 pub struct RehearsalSetup {
-    /// A private folder for stand-ins.
-    pub stages: PathBuf,
-    /// A private folder for what can be taken back.
+    /// Private folders for stand-ins. The first that lies outside of the workspace is used: no overlay can be kept
+    /// within what it covers.
+    pub stages: Vec<PathBuf>,
+    /// A private folder for what can be taken back. Where it lies in the workspace, no command sees it.
     pub undo: PathBuf,
     /// Files and folders that a command must not see, asked for before each.
     pub hidden: Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>,
+    /// Masks secrets in what is written down.
+    pub redactor: Option<Arc<dyn Redactor>>,
 }
 
 impl fmt::Debug for RehearsalSetup {
@@ -46,21 +51,26 @@ impl fmt::Debug for RehearsalSetup {
 pub(super) struct Rehearsals {
     setup: RehearsalSetup,
     /// What confines them; found out when somebody wants to know, because trying takes its time.
-    mechanism: OnceLock<Option<Mechanism>>,
+    mechanism: OnceCell<Option<Mechanism>>,
 }
 
 impl Rehearsals {
     pub(super) fn new(setup: RehearsalSetup) -> Self {
-        Self { setup, mechanism: OnceLock::new() }
+        Self { setup, mechanism: OnceCell::new() }
     }
 
-    /// `None` where no sandbox shows a command another workspace.
-    pub(super) fn mechanism(&self) -> Option<Mechanism> {
-        *self.mechanism.get_or_init(|| {
-            let preflight = preflight();
-            // Only these have a view of their own.
-            [Mechanism::Namespaces, Mechanism::Bubblewrap].into_iter().find(|mechanism| preflight.works(*mechanism))
-        })
+    /// An error where no sandbox shows a command another workspace.
+    pub(super) async fn mechanism(&self) -> Result<Mechanism, String> {
+        let found = self.mechanism.get_or_try_init(|| {
+            blocking(|| {
+                let preflight = preflight();
+                // Only these have a view of their own.
+                let own_view = [Mechanism::Namespaces, Mechanism::Bubblewrap];
+                Ok(own_view.into_iter().find(|mechanism| preflight.works(*mechanism)))
+            })
+        });
+        let none = || "no sandbox shows a command another workspace here (hermes sandbox check)".to_owned();
+        found.await?.ok_or_else(none)
     }
 
     fn confinement(
@@ -71,18 +81,40 @@ impl Rehearsals {
         sandbox: Option<&Sandbox>,
     ) -> Confinement {
         let (at, backing) = match mount {
-            Mount::Overlay { at, upper, work, .. } => (at, Backing::Overlay { upper, work }),
+            Mount::Overlay { at, upper, work } => (at, Backing::Overlay { upper, work }),
             Mount::Bind { at, source } => (at, Backing::Source(source)),
         };
         let mut confinement = match sandbox {
             Some(sandbox) => sandbox.confinement.clone(),
             None => Confinement { hidden: (self.setup.hidden)(), ..Confinement::new(mechanism) },
         };
+        // A cover within a covered folder would only say that something is there.
+        if !confinement.hidden.iter().any(|hidden| self.setup.undo.starts_with(hidden)) {
+            confinement.hidden.push(self.setup.undo.clone());
+        }
         confinement.mechanism = mechanism;
         confinement.network = Network::Off;
         confinement.readable.push(scratch.to_owned());
         confinement.writable = vec![WritableRoot { path: at, backing }];
         confinement
+    }
+
+    /// Makes the folders that a rehearsal of `workspace` needs.
+    fn folders(&self, workspace: &Path) -> Result<Folders, String> {
+        let real = |folder: &Path| {
+            private_folder(folder)?;
+            std::fs::canonicalize(folder).map_err(|error| format!("cannot open {}: {error}", folder.display()))
+        };
+        let undo_is_inside = real(&self.setup.undo)?.starts_with(workspace);
+        let mut why = format!("no folder for stand-ins lies outside of the workspace {}", workspace.display());
+        for folder in &self.setup.stages {
+            match real(folder) {
+                Ok(stages) if !stages.starts_with(workspace) => return Ok(Folders { stages, undo_is_inside }),
+                Ok(_) => {}
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
     }
 }
 
@@ -92,13 +124,10 @@ impl LocalEnvironment {
         command: Command,
         cancel: &CancellationToken,
     ) -> Result<Rehearsed, EnvironmentError> {
-        let known = self.rehearsals.as_ref().and_then(|rehearsals| Some((rehearsals, rehearsals.mechanism()?)));
-        let Some((rehearsals, mechanism)) = known else {
-            return Err(EnvironmentError::CannotDo {
-                backend: "local".into(),
-                what: "rehearse commands here, because no sandbox shows a command another workspace (hermes sandbox check)",
-            });
+        let Some(rehearsals) = &self.rehearsals else {
+            return Err(EnvironmentError::CannotDo { backend: "local".into(), what: "rehearse commands here" });
         };
+        let mechanism = rehearsals.mechanism().await.map_err(EnvironmentError::NotPrepared)?;
         let workspace = self.first.cwd.clone();
         let directory = self.directory(command.cwd.as_deref())?;
         if !directory.starts_with(&workspace) {
@@ -108,13 +137,23 @@ impl LocalEnvironment {
                 directory.display()
             )));
         }
-        let way = Way { rehearsals, mechanism, workspace: &workspace };
+        let folders = rehearsals.folders(&workspace).map_err(EnvironmentError::NotPrepared)?;
+        let way = Way { rehearsals, mechanism, workspace: &workspace, stages: &folders.stages };
+        let mut no_overlay = "overlays need namespaces of our own".to_owned();
         if mechanism == Mechanism::Namespaces {
             match self.rehearse_with(Method::Overlay, &way, command.clone(), cancel).await {
                 // Nothing has run: the stand-in could not be mounted, so a copy takes its place.
-                Err(EnvironmentError::NotPrepared(_)) => {}
+                Err(EnvironmentError::NotPrepared(why)) => no_overlay = why,
                 rehearsed => return rehearsed,
             }
+        }
+        if folders.undo_is_inside {
+            // What is hidden from the command would be copied for it.
+            return Err(EnvironmentError::NotPrepared(format!(
+                "the workspace {} holds the agent's own folders, so no copy of it is made, and no overlay can be \
+                 mounted: {no_overlay}",
+                workspace.display()
+            )));
         }
         self.rehearse_with(COPY, &way, command, cancel).await
     }
@@ -126,35 +165,37 @@ impl LocalEnvironment {
         command: Command,
         cancel: &CancellationToken,
     ) -> Result<Rehearsed, EnvironmentError> {
-        let Way { rehearsals, mechanism, workspace } = *way;
-        let (at, base) = (workspace.to_owned(), rehearsals.setup.stages.clone());
-        let stage = blocking(move || {
-            private_folder(&base)?;
-            Stage::open(&at, &base, method).map_err(|error| error.to_string())
+        let Way { rehearsals, mechanism, workspace, stages } = *way;
+        let (at, base) = (workspace.to_owned(), stages.to_owned());
+        let opened = blocking(move || {
+            let stage = Stage::open(&at, &base, method).map_err(|error| error.to_string())?;
+            Ok((stage.mount(), Kept(Arc::new(Mutex::new(Some(stage))))))
         });
-        let stage = stage.await.map_err(EnvironmentError::NotPrepared)?;
+        let (mount, stage) = opened.await.map_err(EnvironmentError::NotPrepared)?;
         let scratch = std::fs::canonicalize(self.scratch.path()).map_err(EnvironmentError::NoScratch)?;
-        let confinement = rehearsals.confinement(mechanism, stage.mount(), &scratch, self.sandbox.as_ref());
-        let script = command.script.clone();
+        let confinement = rehearsals.confinement(mechanism, mount, &scratch, self.sandbox.as_ref());
+        let script = match &rehearsals.setup.redactor {
+            Some(redactor) => redactor.redact(&command.script).into_owned(),
+            None => command.script.clone(),
+        };
         let (finished, supervised) = self.run_confined(command, cancel, confinement).await?;
         // What it left running could still write; and nothing may hold the stand-in when it is looked at.
         let left = end(&self.server, &supervised, Duration::ZERO).await;
+        if supervised.was_killed() {
+            let why = "its supervisor was ended, so nobody can tell what it did";
+            return Err(EnvironmentError::Lost(std::io::Error::other(why)));
+        }
         if left > 0 {
             let why = format!("{left} of its processes would not end, so nobody can tell what it did");
             return Err(EnvironmentError::Lost(std::io::Error::other(why)));
         }
-        let looked = blocking(move || {
-            let changes = stage.changes().map_err(|error| error.to_string())?;
-            Ok((stage, changes))
+        let looked = stage.with(|stage| match stage {
+            Some(stage) => stage.changes().map_err(|error| error.to_string()),
+            None => Ok(Changes::default()),
         });
         // It has run, so this must not look as if it had not.
-        let (stage, changes) = looked.await.map_err(|why| EnvironmentError::Lost(std::io::Error::other(why)))?;
-        let rehearsal = LocalRehearsal {
-            stage: Arc::new(Mutex::new(Some(stage))),
-            changes,
-            undo: rehearsals.setup.undo.clone(),
-            command: script,
-        };
+        let changes = looked.await.map_err(|why| EnvironmentError::Lost(std::io::Error::other(why)))?;
+        let rehearsal = LocalRehearsal { stage, changes, undo: rehearsals.setup.undo.clone(), command: script };
         Ok(Rehearsed { finished, rehearsal: Arc::new(rehearsal) })
     }
 }
@@ -164,14 +205,48 @@ struct Way<'a> {
     rehearsals: &'a Rehearsals,
     mechanism: Mechanism,
     workspace: &'a Path,
+    stages: &'a Path,
+}
+
+/// Where a rehearsal keeps what is its own.
+struct Folders {
+    /// Outside of the workspace.
+    stages: PathBuf,
+    undo_is_inside: bool,
+}
+
+/// A stage until it is committed or thrown away. What it holds may be much, so also a call that is dropped removes it
+/// where that keeps nobody waiting.
+#[derive(Debug)]
+struct Kept(Arc<Mutex<Option<Stage>>>);
+
+impl Kept {
+    async fn with<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Option<Stage>) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let stage = Arc::clone(&self.0);
+        blocking(move || job(&mut stage.lock().unwrap_or_else(PoisonError::into_inner))).await
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let stage = std::mem::take(&mut self.0);
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(stage))),
+            Err(_) => drop(stage),
+        }
+    }
 }
 
 /// See [`hermes_core::Rehearsal`].
 #[derive(Debug)]
 struct LocalRehearsal {
-    stage: Arc<Mutex<Option<Stage>>>,
+    stage: Kept,
     changes: Changes,
     undo: PathBuf,
+    /// What is written down of the command.
     command: String,
 }
 
@@ -190,10 +265,9 @@ impl Rehearsal for LocalRehearsal {
     }
 
     async fn diff(&self) -> String {
-        let (stage, changes) = (Arc::clone(&self.stage), self.changes.clone());
-        let shown = blocking(move || {
-            let stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(stage) = &*stage else { return Ok(String::new()) };
+        let changes = self.changes.clone();
+        let shown = self.stage.with(move |stage| {
+            let Some(stage) = stage else { return Ok(String::new()) };
             let mut text = String::new();
             for (at, entry) in changes.entries.iter().enumerate() {
                 if text.len() > LONGEST_DIFF {
@@ -212,10 +286,8 @@ impl Rehearsal for LocalRehearsal {
     }
 
     async fn commit(&self) -> Result<String, String> {
-        let (stage, undo) = (Arc::clone(&self.stage), self.undo.clone());
-        let (command, lines) = (self.command.clone(), self.lines());
-        blocking(move || {
-            let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let (undo, command, lines) = (self.undo.clone(), self.command.clone(), self.lines());
+        let committed = self.stage.with(move |stage| {
             let Some(open) = stage.take() else { return Err("it was committed or thrown away before".into()) };
             private_folder(&undo)?;
             let _lock = lock(&undo)?;
@@ -226,18 +298,13 @@ impl Rehearsal for LocalRehearsal {
             // Without its note it can still be taken back from its folder; the commit itself is done.
             let _ = note.remember(&undo);
             Ok(name)
-        })
-        .await
+        });
+        committed.await
     }
 
     async fn throw_away(&self) {
-        let stage = Arc::clone(&self.stage);
-        // Dropping does the same; here it happens where blocking is allowed.
-        let _ = blocking(move || {
-            drop(stage.lock().unwrap_or_else(PoisonError::into_inner).take());
-            Ok(())
-        })
-        .await;
+        // Dropping does the same; this waits until it is done.
+        let _ = self.stage.with(|stage| Ok(stage.take().is_some())).await;
     }
 }
 

@@ -332,7 +332,10 @@ impl Running {
     }
 
     async fn hand_over_into(&mut self, mut log: File, mut wiring: Wiring, terminal: bool) -> io::Result<File> {
-        self.output.capture.copy_to(&mut log)?;
+        let so_far = self.output.capture.so_far();
+        // Nobody reads meanwhile, so nothing comes in between.
+        let copied = tokio::task::spawn_blocking(move || so_far.copy_to(&mut log).map(|()| log));
+        let log = copied.await.map_err(io::Error::other)??;
         let ours = self.output.descriptor.get_ref();
         wiring.add(Role::Output, ours.try_clone()?);
         if terminal {

@@ -102,12 +102,25 @@ impl Record {
 
     /// Takes its files away.
     pub fn remove(&self) -> io::Result<()> {
-        let files = [socket_of(&self.log), self.log.clone(), record_of(&self.log)];
-        files.iter().try_for_each(|file| match fs::remove_file(file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        })
+        remove_files(&self.log)
     }
+
+    /// Whether there is none for this log, and nobody is about to write one.
+    pub(super) fn is_missing(log: &Path) -> bool {
+        match File::open(record_of(log)) {
+            Ok(open) => !is_locked(&open) && Self::read(&record_of(log)).is_none(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
+    }
+}
+
+/// Takes the log of a process away, with its socket and its record.
+pub(super) fn remove_files(log: &Path) -> io::Result<()> {
+    let files = [socket_of(log), log.to_owned(), record_of(log)];
+    files.iter().try_for_each(|file| match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    })
 }
 
 /// A supervisor holds the lock on the record of its process for as long as it lives.

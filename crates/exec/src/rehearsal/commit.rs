@@ -13,11 +13,10 @@ use rustix::fs::{AtFlags, StatxFlags};
 
 use super::changes::{Change, Changes, Entry, Kind, Totals};
 use super::checks::{conflicts, hindrance, outermost};
-use super::compare::Compared;
 use super::copying::Copier;
 use super::journal::{Journal, Line, Plan};
-use super::loosen::Loosened;
 use super::marker::Marker;
+use super::shown::Shown;
 use super::steps::{Bits, Flush, Permission, SAVED, Site, Step};
 use super::tree::Root;
 use super::undo::{Undo, roll_back};
@@ -44,26 +43,30 @@ pub struct Progress {
 
 pub(super) fn commit(
     stage: &Stage,
-    modes: &Loosened<'_>,
-    compared: &Compared,
+    shown: &Shown,
     undo_base: &Path,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Committed, RehearsalError> {
     let base = undo_base.canonicalize().map_err(|error| trouble("open", undo_base, &error))?;
     let workspace = stage.workspace.path();
-    if base.starts_with(workspace) {
+    let compared = &shown.compared;
+    // It may lie in the workspace, as long as nothing is to be done to it or to a folder that holds it.
+    if let Ok(within) = base.strip_prefix(workspace)
+        && compared.entries.iter().any(|entry| entry.path.starts_with(within) || within.starts_with(&entry.path))
+    {
         return Err(RehearsalError::BaseInside { workspace: workspace.to_path_buf(), base });
     }
     let found = conflicts(stage, compared)?;
     if !found.is_empty() {
         return Err(RehearsalError::Underneath { undoing: false, conflicts: found });
     }
+    shown.is_still_so(stage)?;
     let applied = Changes::new(compared.entries.clone()).totals;
     let flush = Flush::of(compared.entries.len() as u64 + applied.files_deleted + applied.folders_deleted);
     let failed = |error: io::Error| trouble("make an undo folder in", &base, &error);
     let folder = owner::private_folder(&base, "undo-").map_err(failed)?.keep();
     let done = prepare_site(stage, &folder, flush).map_err(failed).and_then(|(site, journal)| {
-        let mut work = Work { stage, modes, compared, site, journal, watch, done: 0, of: 0 };
+        let mut work = Work { stage, shown, site, journal, watch, done: 0, of: 0 };
         work.run(&folder)
     });
     match done {
@@ -104,8 +107,7 @@ fn back(folder: &Path, error: &RehearsalError) -> RehearsalError {
 
 struct Work<'a, 'w> {
     stage: &'a Stage,
-    modes: &'a Loosened<'a>,
-    compared: &'a Compared,
+    shown: &'a Shown,
     site: Site,
     journal: Journal,
     watch: &'w mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -121,6 +123,8 @@ impl Work<'_, '_> {
         self.note(&Line::Plan(plan.clone()))?;
         self.next()?;
         self.build(&mut plan, &made_of)?;
+        // What was built cannot be reached from the stand-in, so this look is the last that is needed.
+        self.is_as_shown()?;
         self.site.flush(&plan.steps)?;
         self.next()?;
         self.note(&Line::Prepared { new: plan.steps.iter().map(|step| step.new).collect() })?;
@@ -145,6 +149,16 @@ impl Work<'_, '_> {
         })
     }
 
+    fn is_as_shown(&self) -> Result<(), RehearsalError> {
+        self.shown.is_still_so(self.stage).map_err(|error| match error {
+            RehearsalError::NotAsShown { path } => {
+                let name = super::render::name(&path);
+                RehearsalError::PutBack { why: format!("{name} changed in the stand-in at the last moment") }
+            }
+            error => error,
+        })
+    }
+
     fn note(&mut self, line: &Line) -> Result<(), RehearsalError> {
         self.journal.write(line).map_err(|error| trouble("write to", self.site.undo.path(), &error))
     }
@@ -163,7 +177,7 @@ impl Work<'_, '_> {
         let failed = |path: &Path, error: io::Error| trouble("read", &workspace.path().join(path), &error);
         let stem = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (mut steps, mut made_of, mut permissions) = (Vec::new(), Vec::new(), Vec::<Permission>::new());
-        for entry in outermost(&self.compared.entries) {
+        for entry in outermost(&self.shown.compared.entries) {
             let look = workspace.look(&entry.path).map_err(|error| failed(&entry.path, error))?;
             if entry.in_place {
                 if let (Some(look), Some(new)) = (look, &entry.new) {
@@ -200,13 +214,13 @@ impl Work<'_, '_> {
     }
 
     fn build(&mut self, plan: &mut Plan, made_of: &[Entry]) -> Result<(), RehearsalError> {
-        let Self { stage, modes, compared, .. } = *self;
+        let Self { stage, shown, .. } = *self;
         self.site.allow_work(&plan.permissions)?;
         let again = |root: &Root| root.again().map_err(|error| trouble("open", root.path(), &error));
         let (from, to) = (again(&self.site.workspace)?, again(&self.site.undo)?);
         let mut keeper = Copier::new(&from, &to).flushing(plan.flush);
-        let mut builder = Copier::out_of_stage(&stage.view, &from, modes).flushing(plan.flush);
-        for ((dev, ino), path) in &compared.unchanged {
+        let mut builder = Copier::out_of_stage(&stage.view, &from, &shown.modes).flushing(plan.flush);
+        for ((dev, ino), path) in &shown.compared.unchanged {
             builder.is_already(*dev, *ino, path.clone());
         }
         for (number, (step, entry)) in plan.steps.iter_mut().zip(made_of).enumerate() {

@@ -17,6 +17,7 @@ use super::tree::{Look, Root, is_boundary};
 use super::{RehearsalError, Stage, diff, trouble};
 
 /// The changes, and what a commit has to know besides.
+#[derive(Debug)]
 pub(super) struct Compared {
     pub(super) entries: Vec<Entry>,
     /// Entries of several names in the stage, by device and inode, of which one name is unchanged: that one.
@@ -34,7 +35,7 @@ enum Below {
     Missing,
 }
 
-pub(super) fn compare(stage: &Stage, modes: &Loosened<'_>) -> Result<Compared, RehearsalError> {
+pub(super) fn compare(stage: &Stage, modes: &Loosened) -> Result<Compared, RehearsalError> {
     let Stage { workspace, view, copied, .. } = stage;
     let device = workspace.itself().map_err(|error| trouble("read", workspace.path(), &error))?.dev;
     let found = Compared { entries: Vec::new(), unchanged: HashMap::new() };
@@ -52,7 +53,7 @@ struct Walk<'a> {
     workspace: &'a Root,
     view: &'a Root,
     copied: Option<&'a Known>,
-    modes: &'a Loosened<'a>,
+    modes: &'a Loosened,
     /// The device of the workspace.
     device: u64,
     found: Compared,

@@ -25,7 +25,7 @@ pub(super) struct Copier<'a> {
     /// Where a file of several names was copied to.
     links: HashMap<(u64, u64), PathBuf>,
     /// Set when the source is a stage: modes are those that the command left, and the marks of overlayfs stay behind.
-    stage: Option<&'a Loosened<'a>>,
+    stage: Option<&'a Loosened>,
     /// Set when the copy becomes a stage: only what can be rehearsed, within bounds, whoever owns it.
     room: Option<Room>,
     /// Set when every file has to be on disk as soon as it is copied.
@@ -44,7 +44,7 @@ impl<'a> Copier<'a> {
         Self { from, to, links: HashMap::new(), stage: None, room: None, flush: false }
     }
 
-    pub(super) fn out_of_stage(from: &'a Root, to: &'a Root, modes: &'a Loosened<'a>) -> Self {
+    pub(super) fn out_of_stage(from: &'a Root, to: &'a Root, modes: &'a Loosened) -> Self {
         Self { stage: Some(modes), ..Self::new(from, to) }
     }
 

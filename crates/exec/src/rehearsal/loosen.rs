@@ -1,7 +1,8 @@
 //! Reading a stage in which the command took its own permissions away.
 //!
 //! A command may leave a folder with mode 000. Root reads it all the same; anybody else, who owns it, has to allow
-//! himself first. That is done once for the whole stage, the true modes are remembered, and put back on drop.
+//! himself first. That is done for the whole stage at once, the true modes are remembered, and put back on drop. In
+//! between nobody changes a mode, so that a change time tells of somebody else.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,16 +12,16 @@ use super::tree::{Look, Root};
 
 /// A stage that can be read. Modes are asked for here.
 #[derive(Debug)]
-pub(super) struct Loosened<'a> {
-    root: &'a Root,
+pub(super) struct Loosened {
+    root: Root,
     /// By inode, since a file may have several names.
     modes: HashMap<u64, u32>,
     /// In the order in which they were met: a folder before what it holds.
     order: Vec<(PathBuf, u32)>,
 }
 
-impl<'a> Loosened<'a> {
-    pub(super) fn new(root: &'a Root) -> Self {
+impl Loosened {
+    pub(super) fn new(root: Root) -> Self {
         let mut loosened = Self { root, modes: HashMap::new(), order: Vec::new() };
         if rustix::process::geteuid().is_root() {
             return loosened;
@@ -28,7 +29,7 @@ impl<'a> Loosened<'a> {
         let mut folders = vec![PathBuf::new()];
         while let Some(folder) = folders.pop() {
             // What cannot be listed now is an error for whoever needs it later.
-            for (name, look) in root.children(&folder).unwrap_or_default() {
+            for (name, look) in loosened.root.children(&folder).unwrap_or_default() {
                 let path = folder.join(name);
                 let needed = match look.kind {
                     Kind::Folder => 0o500,
@@ -57,7 +58,7 @@ impl<'a> Loosened<'a> {
     }
 }
 
-impl Drop for Loosened<'_> {
+impl Drop for Loosened {
     fn drop(&mut self) {
         for (path, mode) in self.order.iter().rev() {
             // The stage is private and about to go; a mode that stays loose in it harms nobody.

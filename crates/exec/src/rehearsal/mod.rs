@@ -31,12 +31,14 @@ mod loosen;
 mod marker;
 mod owner;
 mod render;
+mod shown;
 mod steps;
 mod tree;
 mod undo;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -50,8 +52,8 @@ pub use undo::{Recovered, Undo};
 
 use changes::exact_path;
 use copying::{Copier, Room};
-use loosen::Loosened;
 use marker::{Known, Marker};
+use shown::Shown;
 use tree::Root;
 
 /// How many entries of a workspace an overlay's stage remembers. Looking at that many takes about a second; a larger
@@ -77,27 +79,31 @@ pub enum Method {
     },
 }
 
+/// The options of an overlay besides its folders: name and value, which a switch has not. Without them the upper folder may
+/// hold what cannot be read from it alone: folders that were renamed by reference, files whose contents stayed below.
+pub const OVERLAY_OPTIONS: [(&str, Option<&str>); 4] = [
+    ("userxattr", None),
+    // "off" would mean "follow" on some kernels, which `userxattr` forbids.
+    ("redirect_dir", Some("nofollow")),
+    ("metacopy", Some("off")),
+    ("index", Some("off")),
+];
+
 /// What the sandbox has to mount for the command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Mount {
-    /// An overlay file system of type `overlay`.
+    /// An overlay file system of type `overlay`, with [`OVERLAY_OPTIONS`].
     Overlay {
-        /// Where: the workspace itself.
+        /// Where, and `lowerdir`: the workspace itself.
         #[serde(with = "exact_path")]
         at: PathBuf,
-        /// `lowerdir`.
-        #[serde(with = "exact_path")]
-        lower: PathBuf,
         /// `upperdir`.
         #[serde(with = "exact_path")]
         upper: PathBuf,
         /// `workdir`.
         #[serde(with = "exact_path")]
         work: PathBuf,
-        /// Further options. Without them the upper folder may hold what cannot be read from it alone: folders that were
-        /// renamed by reference, files whose contents stayed below.
-        options: Vec<String>,
     },
     /// A bind mount.
     Bind {
@@ -122,6 +128,8 @@ pub struct Stage {
     known: Known,
     /// What a copy was before the command ran.
     copied: Option<Known>,
+    /// The last look at it.
+    shown: Mutex<Option<Arc<Shown>>>,
     thrown_away: bool,
 }
 
@@ -179,7 +187,7 @@ impl Stage {
         // The command sees this mode on its own folder; the folder around it keeps everybody out.
         place.set_mode(look.mode | 0o700).map_err(failed)?;
         let folder = folder.to_path_buf();
-        Ok(Self { folder, method, workspace, view, marker, known, copied, thrown_away: false })
+        Ok(Self { folder, method, workspace, view, marker, known, copied, shown: Mutex::default(), thrown_away: false })
     }
 
     /// What the sandbox has to mount before the command runs.
@@ -187,14 +195,7 @@ impl Stage {
         let at = self.workspace.path().to_path_buf();
         let part = |name: &str| self.folder.join(name);
         match self.method {
-            Method::Overlay => Mount::Overlay {
-                lower: at.clone(),
-                at,
-                upper: part("upper"),
-                work: part("work"),
-                // `redirect_dir=off` would mean "follow" on some kernels, which `userxattr` forbids.
-                options: ["userxattr", "redirect_dir=nofollow", "metacopy=off", "index=off"].map(str::to_owned).into(),
-            },
+            Method::Overlay => Mount::Overlay { at, upper: part("upper"), work: part("work") },
             Method::Copy { .. } => Mount::Bind { at, source: part("copy") },
         }
     }
@@ -204,11 +205,10 @@ impl Stage {
         self.workspace.path()
     }
 
-    /// What the command did. For when it has ended and nothing is mounted any more.
+    /// What the command did. For when it has ended and nothing is mounted any more. From here on, this is what a commit
+    /// carries over.
     pub fn changes(&self) -> Result<Changes, RehearsalError> {
-        let modes = Loosened::new(&self.view);
-        let compared = compare::compare(self, &modes)?;
-        let mut changes = Changes::new(compared.entries);
+        let mut changes = Changes::new(self.look()?.compared.entries.clone());
         let until = Instant::now() + COUNTING;
         for entry in changes.entries.iter_mut().filter(|entry| entry.text) {
             if Instant::now() >= until {
@@ -221,13 +221,33 @@ impl Stage {
 
     /// The difference that one entry makes, as text where it is text.
     pub fn diff(&self, entry: &Entry) -> Result<Diff, RehearsalError> {
-        let _readable = Loosened::new(&self.view);
+        let _readable = self.shown()?;
         diff::diff(self, entry)
     }
 
-    /// Carries the changes over into the workspace. What they replace is kept in a new folder of `undo_base`.
+    /// Looks at it anew.
+    fn look(&self) -> Result<Arc<Shown>, RehearsalError> {
+        let mut last = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        // Puts the modes back that the command has left.
+        *last = None;
+        let shown = Arc::new(Shown::of(self)?);
+        *last = Some(Arc::clone(&shown));
+        Ok(shown)
+    }
+
+    /// The last look at it, or the first one.
+    fn shown(&self) -> Result<Arc<Shown>, RehearsalError> {
+        let last = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        last.map_or_else(|| self.look(), Ok)
+    }
+
+    /// Carries the changes over into the workspace, those that were shown if they were. What they replace is kept in a
+    /// new folder of `undo_base`.
     ///
-    /// Refused when a path that would be touched changed since the stage was opened. On an error everything is put
+    /// `undo_base` is a private folder, in the workspace at most where the command could not see it.
+    ///
+    /// Refused when a path that would be touched changed since the stage was opened, or what would be written since it
+    /// was shown. On an error everything is put
     /// back. The stage stays as it is.
     pub fn commit(&self, undo_base: &Path) -> Result<Committed, RehearsalError> {
         self.commit_watched(undo_base, &mut |_| std::ops::ControlFlow::Continue(()))
@@ -239,9 +259,7 @@ impl Stage {
         undo_base: &Path,
         watch: &mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>,
     ) -> Result<Committed, RehearsalError> {
-        let modes = Loosened::new(&self.view);
-        let compared = compare::compare(self, &modes)?;
-        commit::commit(self, &modes, &compared, undo_base, watch)
+        commit::commit(self, &*self.shown()?, undo_base, watch)
     }
 
     /// Removes the stage and all it holds.
@@ -282,9 +300,9 @@ pub enum RehearsalError {
         /// The operating system's reason.
         why: String,
     },
-    /// The private folder lies within what it would stand in for.
+    /// A private folder lies within what would be covered or changed.
     #[error(
-        "rehearsal: the folder for stages {} lies within the workspace {}; choose one outside of it",
+        "rehearsal: the folder {} lies within the workspace {}; choose one outside of it",
         render::name(base),
         render::name(workspace)
     )]
@@ -315,6 +333,15 @@ pub enum RehearsalError {
         undoing: bool,
         /// The paths and what happened to them.
         conflicts: Vec<Conflict>,
+    },
+    /// Somebody wrote to the stand-in after it was shown.
+    #[error(
+        "rehearsal: not committed, nothing was touched: {} changed in the stand-in after it was shown. Rehearse again",
+        render::name(path)
+    )]
+    NotAsShown {
+        /// Relative to the workspace.
+        path: PathBuf,
     },
     /// The commit failed or was stopped, and the workspace is what it was.
     #[error("rehearsal: not committed, everything was put back: {why}")]

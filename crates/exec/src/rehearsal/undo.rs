@@ -25,8 +25,10 @@ pub enum Recovered {
     NotCommitted,
     /// The workspace has all of the changes.
     Committed(Undo),
-    /// Taking back was interrupted and is done now, or was done before. The undo folder is gone.
+    /// Taking back was interrupted and is done now. The undo folder is gone.
     TakenBack,
+    /// Nothing was left to be done but to remove the undo folder.
+    Removed,
 }
 
 impl Undo {
@@ -71,7 +73,7 @@ impl Undo {
             }
             Reached::Over => {
                 owner::remove(&folder)?;
-                Ok(Recovered::TakenBack)
+                Ok(Recovered::Removed)
             }
         }
     }
@@ -79,6 +81,11 @@ impl Undo {
     /// The folder to remember for [`Undo::open`].
     pub fn path(&self) -> &Path {
         &self.folder
+    }
+
+    /// The workspace of the commit.
+    pub fn workspace(&self) -> Result<PathBuf, RehearsalError> {
+        Ok(self.committed()?.0.workspace)
     }
 
     /// Puts everything back as it was before the commit, and removes the undo folder.

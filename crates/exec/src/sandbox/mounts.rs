@@ -19,6 +19,7 @@ use super::mount_calls::{
 };
 use super::plan::{Layer, Plan};
 use super::{own_terminal, step};
+use crate::rehearsal::OVERLAY_OPTIONS;
 
 /// The devices that programs expect everywhere, none of which reaches hardware.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -98,16 +99,20 @@ impl Tree {
         let handles = [open_plain(lower)?, open_plain(upper)?, open_plain(work)?];
         let name = |index: usize| CString::new(format!("/proc/self/fd/{}", handles[index].as_raw_fd()));
         let (lower, upper, work) = (name(0)?, name(1)?, name(2)?);
-        let options = [
+        let mut options = vec![
             FsOption::Text(c"lowerdir", &lower),
             FsOption::Text(c"upperdir", &upper),
             FsOption::Text(c"workdir", &work),
-            FsOption::Flag(c"userxattr"),
-            // Everything that was changed is to be found in `upper` alone; see `rehearsal`.
-            FsOption::Text(c"redirect_dir", c"nofollow"),
-            FsOption::Text(c"metacopy", c"off"),
-            FsOption::Text(c"index", c"off"),
         ];
+        // Everything that was changed is to be found in `upper` alone.
+        let mut texts = Vec::new();
+        for (name, value) in OVERLAY_OPTIONS {
+            texts.push((CString::new(name)?, value.map(CString::new).transpose()?));
+        }
+        options.extend(texts.iter().map(|(name, value)| match value {
+            Some(value) => FsOption::Text(name, value),
+            None => FsOption::Flag(name),
+        }));
         let handle = new_filesystem(c"overlay", &options, NO_SUID | NO_DEVICES)?;
         Ok(Self { handle, late: None })
     }

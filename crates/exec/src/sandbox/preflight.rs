@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::{Confinement, Mechanism, WritableRoot, landlock};
+use crate::Temporary;
 
 /// How long one mechanism may take to answer; it takes a few milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -134,7 +135,7 @@ fn judge(mechanism: Mechanism, landlock: Option<u32>, answer: &str) -> Result<()
 /// Runs the script under `mechanism`, and gives all that it and the programs in front of it said.
 #[expect(unsafe_code, reason = "confining happens between fork and exec")]
 fn ask(mechanism: Mechanism) -> io::Result<String> {
-    let folder = tempfile::Builder::new().prefix("hermes-preflight-").tempdir()?;
+    let folder = Temporary::new(&std::env::temp_dir(), "preflight-")?;
     let root = folder.path().canonicalize()?;
     for name in ["inside", "outside", "hidden"] {
         fs::create_dir(root.join(name))?;

@@ -25,13 +25,18 @@ pub(crate) fn parent() -> Option<PathBuf> {
     })?;
     let folder = Path::new(mount).join(own);
     // Trying is the only way to know: a group can be read-only, owned by somebody else, or not delegated.
-    let probe = folder.join(format!("hermes-probe-{}", std::process::id()));
+    let probe = folder.join(format!("{PROBE}{}", std::process::id()));
     fs::create_dir(&probe).ok()?;
     let works = fs::exists(probe.join("cgroup.kill")).unwrap_or(false)
         && OpenOptions::new().write(true).open(folder.join("cgroup.procs")).is_ok();
     let _ = fs::remove_dir(&probe);
     works.then_some(folder)
 }
+
+/// What the names of our groups begin with; the mark of a command follows.
+pub(crate) const PREFIX: &str = "hermes-";
+/// The same for those that are made only to see whether it is possible; the number of the process follows.
+pub(crate) const PROBE: &str = "hermes-probe-";
 
 /// Makes a group; answers its folder, for [`fork_into`].
 pub(super) fn make(group: &Path) -> Option<OwnedFd> {
@@ -57,11 +62,11 @@ pub(super) fn fork_into(group: &OwnedFd) -> nix::Result<ForkResult> {
 }
 
 /// Kills everything in a group.
-pub(super) fn kill(group: &Path) {
+pub(crate) fn kill(group: &Path) {
     let _ = fs::write(group.join("cgroup.kill"), "1");
 }
 
-/// Removes an empty group.
-pub(super) fn remove(group: &Path) {
-    let _ = fs::remove_dir(group);
+/// Removes an empty group; answers whether it is gone.
+pub(crate) fn remove(group: &Path) -> bool {
+    fs::remove_dir(group).is_ok()
 }

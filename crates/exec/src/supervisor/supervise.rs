@@ -202,7 +202,8 @@ impl Supervisor {
         self.hear_trouble();
         let left = u32::try_from(tree::descendants(std::process::id().cast_signed()).len()).unwrap_or(u32::MAX);
         if let Some(group) = self.group.take() {
-            group::remove(&group);
+            // One in which something will not end stays for whoever reaps.
+            let _ = group::remove(&group);
         }
         self.tell(&Event::Gone { left });
         say_farewell(&mut self.clients);

@@ -99,7 +99,7 @@ fn crashes_while_committing(new_place: fn() -> Here) {
                 assert_eq!(here.tree().looks(), old, "moment {moment}");
                 seen.push("new");
             }
-            Recovered::TakenBack => panic!("moment {moment}"),
+            Recovered::TakenBack | Recovered::Removed => panic!("moment {moment}"),
         }
         assert_eq!(reap(&here.stages()).unwrap(), 1);
         assert!(here.left_over().is_empty());

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hermes_exec::rehearsal::{Changes, Method, Mount, Stage};
+use hermes_exec::rehearsal::{Changes, Method, Mount, OVERLAY_OPTIONS, Stage};
 
 pub(crate) const COPY: Method = Method::Copy { most_bytes: 1 << 30, most_files: 100_000 };
 pub(crate) const METHODS: [Method; 2] = [Method::Overlay, COPY];
@@ -103,9 +103,11 @@ pub(crate) fn paths(changes: &Changes) -> Vec<String> {
 /// Mounts what a stage asks for in a namespace of its own and runs a script there.
 pub(crate) fn run(mount: &Mount, script: &[u8]) {
     let (mount, at) = match mount {
-        Mount::Overlay { at, lower, upper, work, options } => {
-            let folders = [("lowerdir", lower), ("upperdir", upper), ("workdir", work)];
+        Mount::Overlay { at, upper, work } => {
+            let folders = [("lowerdir", at), ("upperdir", upper), ("workdir", work)];
             let folders = folders.map(|(name, path)| format!("{name}={}", path.display()));
+            let options =
+                OVERLAY_OPTIONS.map(|(name, value)| value.map_or(name.into(), |value| format!("{name}={value}")));
             let options = [folders.as_slice(), options.as_slice()].concat().join(",");
             (format!("mount -t overlay overlay -o '{options}' '{}'", at.display()), at)
         }

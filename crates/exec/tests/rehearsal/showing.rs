@@ -243,8 +243,21 @@ fn a_stage_within_its_workspace_is_refused() {
     fs::create_dir(here.path("stages")).unwrap();
     let error = Stage::open(&here.workspace(), &here.path("stages"), Method::Overlay).unwrap_err();
     assert!(matches!(error, RehearsalError::BaseInside { .. }));
-    let stage = here.rehearse(Method::Overlay, "echo > new");
-    assert!(matches!(stage.commit(&here.path("stages")).unwrap_err(), RehearsalError::BaseInside { .. }));
+}
+
+#[test]
+fn what_is_kept_for_the_way_back_may_lie_in_the_workspace_where_nothing_touches_it() {
+    let here = Here::new();
+    here.directly("mkdir -p agent/undo");
+    let before = here.tree().looks();
+    for script in ["echo > agent/undo/new", "rm -r agent", "mv agent other"] {
+        let error = here.rehearse(Method::Overlay, script).commit(&here.path("agent/undo")).unwrap_err();
+        assert!(matches!(error, RehearsalError::BaseInside { .. }), "{script}");
+    }
+    let committed = here.rehearse(Method::Overlay, "echo > agent/new").commit(&here.path("agent/undo")).unwrap();
+    assert!(here.path("agent/new").exists());
+    committed.undo.undo().unwrap();
+    assert_eq!(here.tree().looks(), before);
 }
 
 #[test]

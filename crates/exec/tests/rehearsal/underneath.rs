@@ -1,11 +1,12 @@
 //! What somebody else changes while a rehearsal is open.
 
 use std::fs;
-use std::path::Path;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
-use hermes_exec::rehearsal::{Method, RehearsalError};
+use hermes_exec::rehearsal::{Method, Mount, RehearsalError, Stage};
 
-use crate::place::{COPY, Here, METHODS};
+use crate::place::{COPY, Here, METHODS, paths, run_in};
 
 const BEFORE: &str = "mkdir -p d/e gone/deep keep; echo 1 > d/f; echo 2 > d/g; echo 3 > gone/x; echo 4 > gone/deep/y
     echo 5 > mode; echo 6 > kind; echo 7 > target; echo 8 > keep/k; ln -s nowhere link";
@@ -108,7 +109,7 @@ fn a_change_during_the_commit_is_put_back() {
             is_changed = true;
             here.directly("echo >> d/f");
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
     });
     let error = error.unwrap_err();
     let expected = "rehearsal: not committed, everything was put back: d/f changed at the last moment";
@@ -117,4 +118,71 @@ fn a_change_during_the_commit_is_put_back() {
     direct.directly(BEFORE);
     direct.directly("echo >> d/f");
     assert_eq!(here.tree().looks(), direct.tree().looks());
+}
+
+/// Where a stage keeps what a command wrote.
+fn stand_in(stage: &Stage) -> PathBuf {
+    match stage.mount() {
+        Mount::Overlay { upper, .. } => upper,
+        Mount::Bind { source, .. } => source,
+    }
+}
+
+#[test]
+fn what_was_not_shown_is_not_committed() {
+    // Of a whiteout there is none in a copy, where a deleted file that is there again is no less a change.
+    for (what, path) in [("echo evil > a", "a"), ("echo > new/more", "new"), ("rm -r new", "new"), ("mv b d", "b")] {
+        for method in METHODS {
+            let here = Here::new();
+            here.directly("echo 1 > a; echo 2 > b; echo 3 > c");
+            let stage = here.rehearse(method, "echo good > a; mkdir new; echo n > new/n; rm b; echo b > b; rm c");
+            stage.changes().unwrap();
+            let before = here.tree();
+            run_in(&stand_in(&stage), what.as_bytes());
+            match stage.commit(&here.undo()).unwrap_err() {
+                RehearsalError::NotAsShown { path: found } => assert_eq!(found, Path::new(path), "{what}"),
+                error => panic!("{what}: {error}"),
+            }
+            assert_eq!(here.tree().looks_and_times(), before.looks_and_times());
+            // Whoever looks again may have what they see now.
+            stage.changes().unwrap();
+            stage.commit(&here.undo()).unwrap().undo.discard().unwrap();
+            assert_ne!(here.tree().looks(), before.looks());
+        }
+    }
+}
+
+#[test]
+fn what_comes_beside_what_was_shown_is_left_out() {
+    for method in METHODS {
+        let here = Here::new();
+        here.directly("mkdir d; echo 1 > d/a; echo 2 > b");
+        let stage = here.rehearse(method, "echo good > d/a; chmod 700 d");
+        assert_eq!(paths(&stage.changes().unwrap()), ["ModeChanged d", "Changed d/a"]);
+        run_in(&stand_in(&stage), b"echo late > d/late; echo late > b");
+        stage.commit(&here.undo()).unwrap().undo.discard().unwrap();
+        assert_eq!((here.read("d/a").as_str(), here.read("b").as_str()), ("good\n", "2\n"));
+        assert!(!here.path("d/late").exists());
+    }
+}
+
+#[test]
+fn what_changes_in_the_stand_in_while_it_is_built_is_put_back() {
+    for method in METHODS {
+        let here = Here::new();
+        here.directly("echo 1 > a; echo 2 > b");
+        let stage = here.rehearse(method, "echo good > a; echo good > b");
+        stage.changes().unwrap();
+        let before = here.tree();
+        let mut is_first = true;
+        let error = stage.commit_watched(&here.undo(), &mut |_| {
+            if std::mem::take(&mut is_first) {
+                run_in(&stand_in(&stage), b"echo evil > b");
+            }
+            ControlFlow::Continue(())
+        });
+        let error = error.unwrap_err().to_string();
+        assert!(error.ends_with("everything was put back: b changed in the stand-in at the last moment"), "{error}");
+        assert_eq!(here.tree().looks_and_times(), before.looks_and_times());
+    }
 }

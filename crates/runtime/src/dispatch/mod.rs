@@ -136,6 +136,8 @@ pub struct Call<'a> {
     pub(crate) binding: Option<String>,
     /// What the judge said about it.
     pub(crate) judged: Option<Verdict>,
+    /// The arguments as they were, where an approval made a rehearsal of the call.
+    pub(crate) not_rehearsed: Option<JsonMap>,
     /// It is a rehearsal of what would run without a question.
     pub(crate) runs_unasked: bool,
     /// What it touches, through links, once somebody has looked.
@@ -266,6 +268,7 @@ impl Dispatcher {
             outside: None,
             binding: None,
             judged: None,
+            not_rehearsed: None,
             runs_unasked: false,
             touches: None,
             forbidden: false,

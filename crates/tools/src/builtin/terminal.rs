@@ -148,7 +148,7 @@ async fn in_foreground(args: Args, cx: &ToolCx) -> ToolResult {
     }
     if args.rehearse {
         command.at_limit = AtLimit::End;
-        let rehearsed = cx.environment.rehearse(command, &cx.cancel).await.map_err(|error| cannot_run(&error))?;
+        let rehearsed = cx.environment.rehearse(command, &cx.cancel).await.map_err(|error| not_rehearsed(&error))?;
         return Ok(ended(&args.command, rehearsed.finished, timeout).with_pending(Pending(rehearsed.rehearsal)));
     }
     let mut finished = cx.environment.run(command, &cx.cancel).await.map_err(|error| cannot_run(&error))?;
@@ -341,6 +341,19 @@ fn cannot_run(error: &EnvironmentError) -> ToolError {
         _ => ("nothing was run", 126),
     };
     ToolError::tell(format!("terminal: {error}; {advice}")).with("output", "").with("exit_code", code)
+}
+
+/// What keeps a command from being rehearsed need not keep it from running, but for a directory that is not there.
+fn not_rehearsed(error: &EnvironmentError) -> ToolError {
+    let why = match error {
+        EnvironmentError::NoSuchDirectory(_) | EnvironmentError::DirectoryGone { .. } => return cannot_run(error),
+        EnvironmentError::NotPrepared(why) => why.strip_prefix("rehearsal: ").unwrap_or(why).to_owned(),
+        EnvironmentError::Lost(why) => why.to_string(),
+        _ => error.to_string(),
+    };
+    let message =
+        format!("terminal: it could not be rehearsed: {why}; nothing was changed. Without `rehearse` the user is asked");
+    ToolError::not_rehearsed(message, &why).with("output", "").with("exit_code", 126)
 }
 
 /// What became of the processes that a killed command had started.

@@ -1,8 +1,10 @@
 //! `hermes env test [NAME]`: the conformance suite against a backend as it is configured here.
 
 use std::path::PathBuf;
+use std::{fs, io};
 
 use hermes_core::plural;
+use hermes_exec::Temporary;
 use hermes_exec::conformance::{Check, Outcome, run_and_tell};
 use serde_json::json;
 
@@ -28,14 +30,14 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
     } else {
         place.backend = Some(name.to_owned());
     }
-    let folder = tempfile::Builder::new()
-        .prefix("hermes-env-test-")
-        .tempdir_in(folder_for_checks(world))
-        .map_err(|error| Failure::new(format!("cannot make a temporary folder: {error}")))?;
-    place.cwd = Some(folder.path().to_path_buf());
+    let cannot = |error: io::Error| Failure::new(format!("cannot make a temporary folder: {error}"));
+    let temporary = Temporary::new(&folder_for_checks(world), "env-test-").map_err(cannot)?;
+    let folder = temporary.path().join("work");
+    fs::create_dir(&folder).map_err(cannot)?;
+    place.cwd = Some(folder.clone());
     let environment = session::task(world, &config, &place, None, &std::sync::Arc::default()).await?.environment;
     if !as_json {
-        out::line(&format!("Checking {name} in {}.", world.shown(folder.path())))?;
+        out::line(&format!("Checking {name} in {}.", world.shown(&folder)))?;
     }
     let signals = Signals::listen();
     let cancel = signals.begin();
@@ -69,8 +71,8 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
 
 /// Where the checks are made. What is below /tmp is a command's own in the sandbox, and the agent's home is hidden there.
 fn folder_for_checks(world: &World) -> PathBuf {
-    let cache = world.user_home.join(".cache");
-    if cache.is_dir() { cache } else { std::env::temp_dir() }
+    let folders = session::temporary_folders(world);
+    folders.into_iter().rfind(|folder| folder.is_dir()).unwrap_or_else(std::env::temp_dir)
 }
 
 fn line(check: &Check) -> String {

@@ -12,21 +12,23 @@ use crate::words::{Exit, Failure};
 use crate::world::World;
 
 pub(super) fn run(world: &World) -> Result<Exit, Failure> {
-    let reaped = reap(&session::processes_folder(world), &std::env::temp_dir(), SystemTime::now());
+    let folder = session::processes_folder(world);
+    let reaped = reap(&folder, &session::temporary_folders(world), SystemTime::now());
     out::line(&in_words(&reaped))?;
     Ok(Exit::Done)
 }
 
-fn in_words(Reaped { lost, ended, records, folders }: &Reaped) -> String {
+fn in_words(Reaped { lost, ended, records, folders, groups }: &Reaped) -> String {
     let done = [
         (*ended, "ended", "process that nobody looked after", "processes that nobody looked after"),
         (*records, "took away", "old record and its log", "old records and their logs"),
         (
             *folders,
             "took away",
-            "temporary folder of a conversation that is gone",
-            "temporary folders of conversations that are gone",
+            "temporary folder of a program that is gone",
+            "temporary folders of programs that are gone",
         ),
+        (*groups, "took away", "control group of a program that is gone", "control groups of programs that are gone"),
     ];
     let done = done.into_iter().filter(|(count, ..)| *count > 0);
     let mut lines: Vec<String> =

@@ -12,13 +12,15 @@ mod settle;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use hermes_core::{Concern, ToolError, ToolSpec, Touches, Verdict};
+use hermes_core::{Concern, JsonMap, ToolError, ToolSpec, Touches, Verdict};
 
 use self::binding::digest;
 use self::look::Looked;
 use self::request::Decision;
 pub(super) use self::request::changed;
 pub(super) use self::settle::Settle;
+use super::checkpoint::Checkpoint;
+use super::run::Run;
 use super::{ApprovalMode, Call, Phase, Status, Step, stopped_before_it_began};
 
 #[derive(Debug)]
@@ -43,16 +45,31 @@ impl Step for Approve {
 }
 
 async fn judge_and_ask(call: &mut Call<'_>) {
-    if let Some(Decision::Rehearse) = judged_and_decided(call).await {
+    if let Some(Decision::Rehearse) = judged_and_decided(call, None).await {
         // What runs now is another call: it is judged as what it is, a rehearsal.
+        call.not_rehearsed = Some(call.arguments.clone());
         call.arguments.insert(request::REHEARSE.into(), true.into());
         call.binding = None;
-        judged_and_decided(call).await;
+        judged_and_decided(call, None).await;
     }
 }
 
-/// What was decided, where somebody had to.
-async fn judged_and_decided(call: &mut Call<'_>) -> Option<Decision> {
+/// Asks about a call that was to be rehearsed first and could not be, for the reason `why`; runs it if it may.
+async fn ask_instead(call: &mut Call<'_>, arguments: JsonMap, why: String) {
+    call.arguments = arguments;
+    call.outcome = None;
+    call.binding = None;
+    call.runs_unasked = false;
+    judged_and_decided(call, Some(why)).await;
+    for step in [&Checkpoint as &dyn Step, &Run] {
+        if call.outcome.is_none() {
+            step.apply(call).await;
+        }
+    }
+}
+
+/// What was decided, where somebody had to. `no_rehearsal`: why there is none.
+async fn judged_and_decided(call: &mut Call<'_>, no_rehearsal: Option<String>) -> Option<Decision> {
     let entry = call.entry?;
     let spec = entry.tool.spec();
     let task = call.scope.task;
@@ -95,7 +112,7 @@ async fn judged_and_decided(call: &mut Call<'_>) -> Option<Decision> {
             let decision = if call.no_more.is_cancelled() {
                 Decision::Run
             } else {
-                request::decide(call, &stated, facts, concern).await
+                request::decide(call, &stated, facts, concern, no_rehearsal).await
             };
             call.waited += began.elapsed();
             if call.no_more.is_cancelled() {

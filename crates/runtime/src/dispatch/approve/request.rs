@@ -42,8 +42,14 @@ impl From<Option<String>> for Decision {
     }
 }
 
-/// Whether the call may run.
-pub(super) async fn decide(call: &mut Call<'_>, stated: &Touches, facts: Vec<String>, concern: Concern) -> Decision {
+/// Whether the call may run. `no_rehearsal`: why it could not be rehearsed, if that was tried.
+pub(super) async fn decide(
+    call: &mut Call<'_>,
+    stated: &Touches,
+    facts: Vec<String>,
+    concern: Concern,
+    no_rehearsal: Option<String>,
+) -> Decision {
     let task = call.scope.task;
     let Concern { reason, note, doubts } = concern;
     match call.scope.approve {
@@ -61,8 +67,13 @@ pub(super) async fn decide(call: &mut Call<'_>, stated: &Touches, facts: Vec<Str
     if doubts.is_empty() {
         return Decision::Run;
     }
-    let rehearsable = can_be_rehearsed(call, stated, &doubts);
-    if rehearsable && call.scope.approve == ApprovalMode::Rehearse {
+    let comes_first = call.scope.approve == ApprovalMode::Rehearse;
+    let rehearsal = match no_rehearsal {
+        Some(why) => Rehearsal::Fails(why),
+        None => can_be_rehearsed(call, stated, &doubts).await,
+    };
+    let rehearsable = matches!(rehearsal, Rehearsal::Works);
+    if rehearsable && comes_first {
         return Decision::Rehearse;
     }
     let request = made(call, stated, &doubts);
@@ -72,6 +83,11 @@ pub(super) async fn decide(call: &mut Call<'_>, stated: &Touches, facts: Vec<Str
         Err(why) => return Decision::Refuse(unwritten(&reason, &why)),
     };
     let mut explain = Vec::new();
+    if let Rehearsal::Fails(why) = rehearsal
+        && (comes_first || call.not_rehearsed.is_some())
+    {
+        explain.push(format!("it could not be rehearsed first: {why}"));
+    }
     if call.scope.approve == ApprovalMode::Smart {
         match reviewed(call, &request, &doubts).await {
             Ok(()) => {
@@ -110,14 +126,30 @@ pub(super) async fn decide(call: &mut Call<'_>, stated: &Touches, facts: Vec<Str
     }
 }
 
-/// Whether a rehearsal would answer every doubt: they are about files of the workspace, and tool and environment can.
-fn can_be_rehearsed(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> bool {
+/// What a rehearsal would be good for.
+enum Rehearsal {
+    /// It would answer every doubt.
+    Works,
+    /// It would, but for a reason in the environment it cannot be made.
+    Fails(String),
+    /// It would not answer every doubt.
+    Useless,
+}
+
+/// Doubts that it answers are about files of the workspace, and the tool must know how.
+async fn can_be_rehearsed(call: &Call<'_>, stated: &Touches, doubts: &[Doubt]) -> Rehearsal {
     let knows_how = |entry: &crate::registry::Entry| entry.tool.spec().parameters["properties"].get(REHEARSE).is_some();
-    !stated.rehearsed
+    let would_answer = !stated.rehearsed
         && call.arguments.get(BACKGROUND) != Some(&true.into())
         && doubts.iter().all(|doubt| doubt.rehearsable && !doubt.by_person)
-        && call.entry.is_some_and(knows_how)
-        && call.scope.task.environment.can_rehearse()
+        && call.entry.is_some_and(knows_how);
+    if !would_answer {
+        return Rehearsal::Useless;
+    }
+    match call.scope.task.environment.can_rehearse().await {
+        Ok(()) => Rehearsal::Works,
+        Err(why) => Rehearsal::Fails(why),
+    }
 }
 
 /// The request for a yes to `doubts`.

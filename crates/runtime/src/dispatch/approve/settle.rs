@@ -1,4 +1,4 @@
-//! Step: what was only rehearsed is committed or thrown away.
+//! Step: what was only rehearsed is committed or thrown away; what could not be rehearsed is asked about as it is.
 //!
 //! A command that would have run without a question is committed without one. Otherwise somebody decides who now sees
 //! what it did: the reviewer, or the person. Silence throws it away.
@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use hermes_core::{
-    Answer, Approval, ApprovalRequest, Concern, Content, Doubt, Pending, Question, Rehearsal, RequestEnd,
+    Answer, Approval, ApprovalRequest, Concern, Content, Doubt, NOT_REHEARSED, Pending, Question, Rehearsal, RequestEnd,
 };
 use serde_json::{Value, json};
 
+use super::ask_instead;
 use super::request::{NOBODY, Open, REVIEWER, made, reviewed};
-use crate::dispatch::{ApprovalMode, Call, Phase, Step};
+use crate::dispatch::{ApprovalMode, Call, Phase, Status, Step};
 
 /// Bytes of the differences that a reviewer reads.
 const FOR_THE_REVIEWER: usize = 20_000;
@@ -27,6 +28,9 @@ impl Step for Settle {
     }
 
     async fn apply(&self, call: &mut Call<'_>) {
+        if let (Some(arguments), Some(why)) = (call.not_rehearsed.clone(), why_not_rehearsed(call)) {
+            return ask_instead(call, arguments, why).await;
+        }
         let Some(Pending(rehearsal)) = call.outcome.as_mut().and_then(|outcome| outcome.output.pending.take()) else {
             return;
         };
@@ -46,6 +50,14 @@ impl Step for Settle {
         call.waited += began.elapsed();
         tell(call, &*rehearsal, settled);
     }
+}
+
+/// The reason that a tool gave for having made no rehearsal.
+fn why_not_rehearsed(call: &Call<'_>) -> Option<String> {
+    let outcome = call.outcome.as_ref().filter(|outcome| outcome.status == Status::Error && outcome.from_tool)?;
+    let Content::Json(answer) = &outcome.output.content else { return None };
+    (answer["status"] == NOT_REHEARSED)
+        .then(|| answer["why"].as_str().unwrap_or("the tool does not say why").to_owned())
 }
 
 struct Settled {
