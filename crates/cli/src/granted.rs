@@ -8,6 +8,7 @@ use std::time::Duration;
 use hermes_guard::redact::Secrets;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::process::Command;
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::config::Config;
@@ -79,17 +80,45 @@ impl Grant {
 
 async fn printed(words: &str) -> Result<Vec<u8>, String> {
     let mut shell = Command::new("sh");
-    shell.args(["-c", words]).stdout(Stdio::piped()).kill_on_drop(true);
+    // Our own input is not for it. Whoever has to unlock something is asked on the terminal itself.
+    shell.args(["-c", words]).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).kill_on_drop(true);
     let child = shell.spawn().map_err(|error| error.to_string())?;
+    let group = child.id().and_then(|pid| i32::try_from(pid).ok());
     let ended = timeout(PATIENCE, child.wait_with_output()).await;
+    if let (Err(_), Some(group)) = (&ended, group) {
+        let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), nix::sys::signal::Signal::SIGKILL);
+    }
     let output = ended.map_err(|_| format!("it did not end within {} s", PATIENCE.as_secs()))?;
     let output = output.map_err(|error| error.to_string())?;
     if output.status.success() { Ok(output.stdout) } else { Err(output.status.to_string()) }
 }
 
-/// The variables that the configuration grants, and a sentence for each that cannot be had. `secrets` hides their values
-/// from now on. Fails if the configuration makes no sense.
-pub(crate) async fn variables(
+/// What is granted to the commands of one Hermes: read once, however many tasks there are, because somebody may have to
+/// unlock it.
+#[derive(Default)]
+pub(crate) struct Granted(OnceCell<Vec<(OsString, OsString)>>);
+
+impl Granted {
+    /// The variables that the configuration grants, and the first time a sentence for each that cannot be had. `secrets`
+    /// hides their values from now on. Fails if the configuration makes no sense.
+    pub(crate) async fn variables(
+        &self,
+        world: &World,
+        config: &Config,
+        secrets: &Secrets,
+    ) -> Result<(Vec<(OsString, OsString)>, Vec<String>), Failure> {
+        let mut said = Vec::new();
+        let variables = self.0.get_or_try_init(async || {
+            let (variables, trouble) = read(world, config, secrets).await?;
+            said = trouble;
+            Ok::<_, Failure>(variables)
+        });
+        let variables = variables.await?.clone();
+        Ok((variables, said))
+    }
+}
+
+async fn read(
     world: &World,
     config: &Config,
     secrets: &Secrets,
@@ -98,12 +127,14 @@ pub(crate) async fn variables(
     for text in config.list("terminal.secrets") {
         let grant = Grant::read(&text).map_err(Failure::usage)?;
         match grant.value(world).await {
-            Ok(value) => {
-                if let Err(why) = secrets.register(&grant.name, value.clone()) {
-                    said.push(format!("terminal.secrets: {} cannot be hidden from the model: {why}", grant.name));
-                }
-                variables.push((grant.name.into(), value.expose_secret().into()));
-            }
+            Ok(value) => match secrets.register(&grant.name, value.clone()) {
+                Ok(()) => variables.push((grant.name.into(), value.expose_secret().into())),
+                Err(why) => said.push(format!(
+                    "terminal.secrets: commands get no {}: it could not be hidden from the model, {why} \
+                         (terminal.env_passthrough passes what is no secret)",
+                    grant.name
+                )),
+            },
             Err(why) => said.push(format!("terminal.secrets: commands get no {}: {why}", grant.name)),
         }
     }

@@ -74,7 +74,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Processes { verb }) => with_runtime(commands::processes::run(&world, verb)),
         Some(Command::Env { verb }) => with_runtime(commands::env::run(&world, verb)),
         Some(Command::Sandbox { verb }) => commands::sandbox::run(&world, &verb),
-        Some(Command::SudoAsk { socket, .. }) => sudo::ask(&socket),
+        Some(Command::SudoAsk { socket, prompt }) => sudo::ask(&socket, &prompt),
         Some(Command::Completions { shell }) => commands::completions::run(shell),
         Some(Command::Run(args)) => with_runtime(commands::run::run(&world, args.with(cli.agent))),
         Some(Command::Tour) => with_runtime(commands::tour::run(&world)),

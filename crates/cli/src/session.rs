@@ -24,7 +24,7 @@ use crate::args::{AgentArgs, Approve, PlaceArgs, Walled};
 use crate::commands::{env, rehearsals};
 use crate::config::Config;
 use crate::env_file::Machine;
-use crate::granted;
+use crate::granted::Granted;
 use crate::models::{self, Chosen};
 use crate::network::Hosts;
 use crate::sudo;
@@ -180,23 +180,23 @@ pub(crate) async fn task(
     place: &PlaceArgs,
     asker: Option<Arc<dyn Asker>>,
     secrets: &Arc<Secrets>,
+    granted: &Granted,
 ) -> Result<Task, Failure> {
     let config = &at(place, config)?;
     let cwd = start(world, config, place.cwd.as_deref());
-    let (by_reference, mut said) = granted::variables(world, config, secrets).await?;
-    let mut granted = config.list("terminal.env_passthrough");
-    granted.extend(by_reference.iter().filter_map(|(name, _)| name.to_str().map(str::to_owned)));
+    let (by_reference, mut said) = granted.variables(world, config, secrets).await?;
+    let mut names = config.list("terminal.env_passthrough");
+    names.extend(by_reference.iter().filter_map(|(name, _)| name.to_str().map(str::to_owned)));
     let variables = world.variables().chain(by_reference);
-    let environment = LocalEnvironment::new(&cwd, &world.user_home, variables, &granted)?;
-    let environment = environment.with_rehearsals(rehearsals(world, config, secrets));
-    let mut environment = match sudo::setup(world, asker.clone(), secrets) {
-        Some(setup) => {
-            environment.with_sudo(setup).map_err(|error| Failure::new(format!("no way to sudo: {error}")))?
-        }
-        None => environment,
-    };
+    let environment = LocalEnvironment::new(&cwd, &world.user_home, variables, &names)?;
+    let mut environment = environment.with_rehearsals(rehearsals(world, config, secrets));
     let files = paths(world, config, "terminal.shell_init_files");
     said.extend(environment.read_init_files(&files, INIT_FILE_LIMIT).await);
+    if let Some(setup) = sudo::setup(world, asker.clone(), secrets)
+        && let Err(error) = environment.let_sudo_ask(setup)
+    {
+        said.push(format!("sudo cannot ask for a password in this session: {error}"));
+    }
     for said in said {
         out::error(&format!("hermes: {}", visible(&said)));
     }
@@ -209,6 +209,15 @@ pub(crate) async fn task(
     task.id = session_id();
     task.asker = asker;
     Ok(task.with_limits(config.limits()))
+}
+
+/// The wall around the commands of a task at `place`.
+pub(crate) fn wall(config: &Config, place: &PlaceArgs) -> Walled {
+    place.sandbox.unwrap_or_else(|| match config.text("terminal.sandbox").as_deref() {
+        Some("workspace") => Walled::Workspace,
+        Some("strict") => Walled::Strict,
+        _ => Walled::Off,
+    })
 }
 
 /// The configuration as it holds at `place`.
@@ -260,10 +269,10 @@ fn stages(world: &World) -> Vec<PathBuf> {
 /// The environment with the sandbox that the configuration wishes for. One that is not possible here is an error: nobody
 /// who asked for a wall works without it by accident.
 async fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Result<LocalEnvironment, Failure> {
-    let strictness = match config.text("terminal.sandbox").as_deref() {
-        Some("workspace") => Strictness::Workspace,
-        Some("strict") => Strictness::Strict,
-        _ => return Ok(environment),
+    let strictness = match wall(config, &PlaceArgs::default()) {
+        Walled::Off => return Ok(environment),
+        Walled::Workspace => Strictness::Workspace,
+        Walled::Strict => Strictness::Strict,
     };
     let reach = match config.text("terminal.sandbox_network").as_deref() {
         Some("open") => Reach::Open,
@@ -349,7 +358,7 @@ pub(crate) async fn agent(
 ) -> Result<Agent, Failure> {
     let wanted = Arc::new(wanted(world, config, args, chosen.profile, 0));
     let judged = dispatcher(world, config, definitions.registry(), guard);
-    let mut task = task(world, config, &args.place, present.asker, &judged.secrets).await?;
+    let mut task = task(world, config, &args.place, present.asker, &judged.secrets, &Granted::default()).await?;
     let mode = approve(config, args.approve);
     task.approval = task_approvals(world, config, &judged.secrets);
     task.processes = Some(processes(world, config, &task, &judged.secrets, present.hears_news));

@@ -26,8 +26,8 @@ pub(crate) fn setup(world: &World, asker: Option<Arc<dyn Asker>>, secrets: &Arc<
 }
 
 /// What the program does when sudo starts it.
-pub(crate) fn ask(socket: &Path) -> Result<Exit, Failure> {
-    hermes_exec::sudo::ask(socket).map(|()| Exit::Done).map_err(Failure::new)
+pub(crate) fn ask(socket: &Path, prompt: &str) -> Result<Exit, Failure> {
+    hermes_exec::sudo::ask(socket, prompt).map(|()| Exit::Done).map_err(Failure::new)
 }
 
 struct Passwords {
@@ -41,6 +41,12 @@ impl PasswordSource for Passwords {
     async fn password(&self, wish: &PasswordWish, cancel: &CancellationToken) -> Result<SecretString, String> {
         if let Some(known) = self.known.as_ref().filter(|_| !wish.refused) {
             return Ok(known.clone());
+        }
+        if cancel.is_cancelled() {
+            return Err(format!(
+                "sudo wants a password, and a command in the background can ask nobody; run it in the foreground, or set \
+                 {VARIABLE} for Hermes"
+            ));
         }
         let Some(asker) = &self.asker else {
             return Err(match &self.known {

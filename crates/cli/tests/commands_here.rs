@@ -72,6 +72,7 @@ fn each_task_says_where_it_runs() {
         call("d", "pwd", json!({ "backend": "docer" })),
         call("e", "pwd", json!({ "cwd": "nowhere" })),
         call("f", &write, json!({ "sandbox": "off" })),
+        call("g", "true", json!({ "sandbox": "weird" })),
     ];
     let mut command = hermes.command(&["tools", "exec", "--approve", "all"]);
     let ran = Ran::from(command.write_stdin(lines.join("\n")).output().unwrap());
@@ -93,9 +94,24 @@ fn each_task_says_where_it_runs() {
         return;
     }
     fs::remove_file(&outside).unwrap();
+    let weaker = call("x", &write, json!({ "sandbox": "off" })) + "\n" + &call("y", &write, json!({}));
+    let mut command = hermes.command(&["tools", "exec", "--approve", "all", "--sandbox", "workspace"]);
+    let ran = Ran::from(command.write_stdin(weaker).output().unwrap());
+    assert!(ran.out.contains("and not weaker") && !outside.exists(), "{ran:?}");
     let arguments = json!({ "command": write }).to_string();
     let ran = hermes.run(&["tools", "call", "terminal", &arguments, "--approve", "all", "--sandbox", "workspace"]);
     assert!(!outside.exists(), "{ran:?}");
+}
+
+#[test]
+fn a_backend_that_is_not_here_is_never_replaced_by_another_one() {
+    let hermes = hermes();
+    let mut command = hermes.command(&["tools", "call", "terminal", r#"{"command": "true"}"#]);
+    let ran = Ran::from(command.env("TERMINAL_ENV", "docker").output().unwrap());
+    assert!(ran.code != 0 && ran.out.is_empty() && ran.err.contains("TERMINAL_ENV"), "{ran:?}");
+    hermes.configure("terminal: {backend: local}\n");
+    let mut command = hermes.command(&["tools", "call", "terminal", r#"{"command": "true"}"#]);
+    assert_eq!(Ran::from(command.env("TERMINAL_ENV", "docker").output().unwrap()).code, 0);
 }
 
 #[test]
@@ -113,6 +129,16 @@ fn secrets_come_by_reference_and_are_hidden_from_the_model() {
     for name in ["D: /nowhere", "E: NOWHERE is not set", "F: exit 3: exit status: 3"] {
         assert!(ran.err.contains(&format!("commands get no {name}")), "{name}: {ran:?}");
     }
+    // A program of theirs does not read what is meant for us.
+    hermes.configure("terminal: {secrets: ['X=command:head -n1; echo nothing-was-read-9d2e']}\n");
+    let line = |id: u32| json!({ "id": id, "tool": "terminal", "args": { "command": "echo $X" } }).to_string() + "\n";
+    let mut command = hermes.command(&["tools", "exec", "--approve", "all"]);
+    let ran = Ran::from(command.write_stdin(line(1) + &line(2)).output().unwrap());
+    assert_eq!((ran.lines().len(), ran.out.matches("[redacted: X]").count()), (2, 2), "{ran:?}");
+    // What cannot be hidden is not given.
+    hermes.configure("terminal: {secrets: ['X=command:echo abc']}\n");
+    let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "echo [$X]"}"#]);
+    assert!(ran.out.contains("[]") && ran.err.contains("could not be hidden"), "{ran:?}");
     hermes.configure("terminal: {secrets: ['A=ghp_0123456789']}\n");
     let ran = hermes.run(&["tools", "call", "terminal", r#"{"command": "true"}"#]);
     ran.is_refused(2, &["NAME=file:PATH"]);

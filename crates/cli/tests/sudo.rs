@@ -19,7 +19,7 @@ const PASSWORD: &str = "correct horse";
 const HASH: &str =
     "$6$rounds=1000$hermes$sQq/xsEU2ctZ889bgCZxVbIX8PfEvlls3C7plEJjfkHArkJa8N4bwSa0SdWaDdi9DBQpccHaDADTUWGRp2WV//";
 const ENTER: &str = "set -e; mount --make-rprivate /; mkdir -p /run/sudo; mount -t tmpfs none /run/sudo; \
-    mount --bind \"$1/shadow\" /etc/shadow; mount --bind \"$1/sudoers\" /etc/sudoers; shift; \
+    mount -t tmpfs none /var/log; mount --bind \"$1/shadow\" /etc/shadow; mount --bind \"$1/sudoers\" /etc/sudoers; shift; \
     exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
 
 /// A home of nobody's, and the files that make nobody somebody who may use sudo.
@@ -66,15 +66,28 @@ fn walk(path: &Path) -> Vec<PathBuf> {
 }
 
 impl Machine {
-    /// The call of the terminal, by nobody.
+    fn sudoers(&self, text: &str) {
+        fs::write(self.system.path().join("sudoers"), text).unwrap();
+    }
+
+    /// What a call prints where nobody sits.
+    fn hermes_call(&self, arguments: &str) -> String {
+        let ran = Ran::from(self.call_with(arguments, &["--approve", "all"]).output().unwrap());
+        ran.out + &ran.err
+    }
+
+    /// The call of the terminal with this script, by nobody.
     fn call(&self, script: &str, options: &[&str]) -> Command {
+        self.call_with(&json!({ "command": script }).to_string(), options)
+    }
+
+    fn call_with(&self, arguments: &str, options: &[&str]) -> Command {
         let mut command = Command::new("unshare");
-        let arguments = json!({ "command": script }).to_string();
         command
             .args(["--mount", "sh", "-c", ENTER, "sh"])
             .arg(self.system.path())
             .arg(&self.program)
-            .args(["tools", "call", "terminal", &arguments])
+            .args(["tools", "call", "terminal", arguments])
             .args(options)
             .current_dir(self.hermes.home.work())
             .env_clear()
@@ -141,6 +154,61 @@ fn nobody_but_sudo_is_told_the_password() {
     for name in ["as-a-file", "as-a-pipe", "as-a-named-pipe"] {
         assert_eq!(machine.hermes.home.read(name), "", "{name}");
     }
+}
+
+/// A sudo that keeps what its commands print makes pipes for them, and these pipes belong to root, too.
+#[test]
+fn a_pipe_that_sudo_made_for_its_command_is_not_taken_for_its_own() {
+    let Some(machine) = machine() else { return };
+    for options in ["log_output", "log_output, log_input", "log_output, use_pty"] {
+        machine.sudoers(&format!("Defaults {options}\nnobody ALL=(ALL) NOPASSWD: ALL\n"));
+        let thief = "trap '' PIPE; sudo -u nobody env \"$SUDO_ASKPASS\" | tee stolen; \
+            python3 -c 'import os,signal,sys; signal.pthread_sigmask(0, [signal.SIGCHLD, signal.SIGTSTP]); \
+            signal.signal(signal.SIGTSTP, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])' \
+            sudo -u nobody sh -c '\"$0\"' \"$SUDO_ASKPASS\" | tee -a stolen";
+        let said = machine.output(thief, Some(PASSWORD));
+        assert_eq!(said.matches("was not started by a sudo that asks").count(), 2, "{options}: {said}");
+        assert!(!machine.hermes.home.read("stolen").contains(PASSWORD), "{options}");
+    }
+}
+
+#[test]
+fn only_a_command_that_somebody_waits_for_may_ask() {
+    let Some(machine) = machine() else { return };
+    let arguments = json!({ "command": "sudo id -u", "background": true }).to_string();
+    let background = machine.hermes_call(&arguments);
+    // Not asked, and not answered: a password from the environment needs nobody.
+    let mut session = watch(machine.call("sudo id -u; echo after", &["--approve", "all"]));
+    expect(&mut session, "password › ");
+    session.send_line(PASSWORD).unwrap();
+    expect(&mut session, "0\\nafter");
+    assert!(
+        background.contains("Background process started") || background.contains("in the background"),
+        "{background}"
+    );
+
+    // A question is taken back when the command goes on in the background.
+    let slow = json!({ "command": "sudo id -u; sleep 300", "timeout": 2 }).to_string();
+    let mut session = watch(machine.call_with(&slow, &["--approve", "all"]));
+    expect(&mut session, "password › ");
+    let said = expect(&mut session, "}");
+    assert!(said.contains("running"), "{said}");
+    ends_with(&session, 0);
+}
+
+#[test]
+fn two_that_got_the_same_wrong_password_share_the_right_one() {
+    let Some(machine) = machine() else { return };
+    let script = "sh -c 'sudo id -u; true' & sh -c 'sudo id -u; true' & wait";
+    let mut session = watch(machine.call(script, &["--approve", "all"]));
+    expect(&mut session, "password › ");
+    session.send_line("a typo").unwrap();
+    expect(&mut session, "not the right password");
+    expect(&mut session, "password › ");
+    session.send_line(PASSWORD).unwrap();
+    let result = expect(&mut session, "exit_code");
+    assert!(result.matches("0\\n").count() == 2 && !result.contains("›"), "{result}");
+    ends_with(&session, 0);
 }
 
 #[test]

@@ -150,6 +150,8 @@ pub trait Asker: Send + Sync {
 pub struct PasswordWish {
     /// The call of sudo that waits for it.
     pub command: String,
+    /// What sudo would show; not always a password is asked for.
+    pub prompt: String,
     /// The one before was wrong.
     pub refused: bool,
 }

@@ -49,9 +49,9 @@ enum Spill {
         path: PathBuf,
         len: u64,
     },
-    /// It could not be written; `path` holds what came before.
+    /// It could not be written on; `kept` holds what came before.
     Broken {
-        path: Option<PathBuf>,
+        kept: Option<(File, PathBuf)>,
         why: String,
     },
 }
@@ -148,19 +148,19 @@ impl Capture {
     }
 
     fn write_spill(&mut self, bytes: &[u8]) {
-        let spill = std::mem::replace(&mut self.spill, Spill::Broken { path: None, why: String::new() });
+        let spill = std::mem::replace(&mut self.spill, Spill::Broken { kept: None, why: String::new() });
         self.spill = match spill {
             Spill::Not(path) => match self.first_write(&path, bytes) {
                 Ok((file, len)) => Spill::Open { file, path, len },
-                Err(error) => Spill::Broken { path: None, why: error.to_string() },
+                Err(error) => Spill::Broken { kept: None, why: error.to_string() },
             },
-            Spill::Open { path, len, .. } if len >= LONGEST_SPILL => {
+            Spill::Open { file, path, len } if len >= LONGEST_SPILL => {
                 let why = format!("it ends after {} bytes", grouped(len));
-                Spill::Broken { path: Some(path), why }
+                Spill::Broken { kept: Some((file, path)), why }
             }
             Spill::Open { mut file, path, len } => match file.write_all(bytes) {
                 Ok(()) => Spill::Open { file, path, len: len + bytes.len() as u64 },
-                Err(error) => Spill::Broken { path: Some(path), why: format!("it is not whole: {error}") },
+                Err(error) => Spill::Broken { kept: Some((file, path)), why: format!("it is not whole: {error}") },
             },
             broken @ Spill::Broken { .. } => broken,
         };
@@ -171,6 +171,8 @@ impl Capture {
             fs::create_dir_all(folder)?;
         }
         let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        // Nobody makes room by removing what is still needed.
+        file.lock_shared()?;
         self.write_kept(&mut file)?;
         file.write_all(bytes)?;
         Ok((file, self.total))
@@ -184,8 +186,8 @@ impl Capture {
     /// Everything so far, to be written into the log of a process, which goes on there.
     pub(crate) fn so_far(&self) -> SoFar {
         match &self.spill {
-            Spill::Open { path, .. } | Spill::Broken { path: Some(path), .. } => SoFar::Spilled(path.clone()),
-            Spill::Not(_) | Spill::Broken { path: None, .. } => {
+            Spill::Open { path, .. } | Spill::Broken { kept: Some((_, path)), .. } => SoFar::Spilled(path.clone()),
+            Spill::Not(_) | Spill::Broken { kept: None, .. } => {
                 let (one, two) = self.tail.as_slices();
                 SoFar::Kept([&self.head, one, two].concat())
             }
@@ -210,8 +212,8 @@ impl Capture {
         let omitted_bytes = total_bytes - (head.len() + tail.len()) as u64;
         let (place, spill) = match self.spill {
             Spill::Open { path, .. } => (format!("all of it is in {}", path.display()), Some(path)),
-            Spill::Broken { path: Some(path), why } => (format!("see {} ({why})", path.display()), Some(path)),
-            Spill::Broken { path: None, why } => (format!("the rest could not be stored: {why}"), None),
+            Spill::Broken { kept: Some((_, path)), why } => (format!("see {} ({why})", path.display()), Some(path)),
+            Spill::Broken { kept: None, why } => (format!("the rest could not be stored: {why}"), None),
             Spill::Not(_) => ("the rest is gone".into(), None),
         };
         let notice = format!(
@@ -246,8 +248,9 @@ fn remove_oldest_beside(spill: &Path, most: u64) {
     while let Some((metadata, path)) = spills.pop()
         && total > most
     {
-        // Whoever has it open goes on reading it.
-        if path != spill && fs::remove_file(path).is_ok() {
+        // One that is still being written is locked, and is needed by whoever writes it.
+        let is_free = || File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        if path != spill && is_free() && fs::remove_file(&path).is_ok() {
             total -= metadata.len();
         }
     }
@@ -322,6 +325,11 @@ mod tests {
         assert_eq!(left(), [true; 5]);
         remove_oldest_beside(&paths[4], 25);
         assert_eq!(left(), [false, false, false, true, true]);
+        let held = File::open(&paths[4]).unwrap();
+        held.lock_shared().unwrap();
+        remove_oldest_beside(&paths[3], 1);
+        assert_eq!(left(), [false, false, false, true, true]);
+        drop(held);
         remove_oldest_beside(&paths[3], 1);
         assert_eq!(left(), [false, false, false, true, false]);
     }

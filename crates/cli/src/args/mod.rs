@@ -108,7 +108,8 @@ pub(crate) enum Command {
         /// Where Hermes listens.
         socket: PathBuf,
         /// What sudo would show.
-        prompt: Option<String>,
+        #[arg(default_value = "")]
+        prompt: String,
     },
     /// Print a completion script for a shell.
     #[command(after_help = "Example:\n  hermes completions bash > ~/.local/share/bash-completion/completions/hermes")]
@@ -254,8 +255,8 @@ impl PlaceArgs {
     }
 }
 
-/// The wall around commands, by the names that the configuration has for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+/// The wall around commands, by the names that the configuration has for it, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Walled {
     Off,
@@ -321,7 +322,7 @@ pub(crate) enum ToolsVerb {
     },
     /// Answer calls from standard input, one JSON object a line, until it ends.
     #[command(
-        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"};\n     the first call of a task may say where it runs: \"cwd\", \"backend\", \"sandbox\"\nOut: {\"id\": …, \"ok\": true, \"status\": \"ok\", \"result\": \"what the model gets\", \"ms\": 0.4}, in the order of the input; state is kept per task"
+        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"};\n     the first call of a task may say where it runs: \"cwd\", \"backend\", \"sandbox\" (as strong as here or stronger)\nOut: {\"id\": …, \"ok\": true, \"status\": \"ok\", \"result\": \"what the model gets\", \"ms\": 0.4}, in the order of the input; state is kept per task"
     )]
     Exec {
         #[command(flatten)]

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::args::JsonArg;
 use crate::args::PlaceArgs;
 use crate::config::{self, Config};
+use crate::granted::Granted;
 use crate::models;
 use crate::session;
 use crate::terminal::out;
@@ -212,7 +213,16 @@ async fn model(world: &World, config: &Config, config_is_broken: bool) -> Findin
 
 async fn shell(world: &World, config: &Config) -> Finding {
     let finding = |mark, says| Finding { mark, what: "shell", says };
-    let task = match session::task(world, config, &PlaceArgs::default(), None, &std::sync::Arc::default()).await {
+    let task = match session::task(
+        world,
+        config,
+        &PlaceArgs::default(),
+        None,
+        &std::sync::Arc::default(),
+        &Granted::default(),
+    )
+    .await
+    {
         Ok(task) => task,
         Err(failure) => return finding(Mark::Error, failure.message),
     };

@@ -75,22 +75,27 @@ impl Config {
     /// What the file would say if `text` stood in it.
     pub(crate) fn of(world: &World, text: &str) -> Result<Self, Failure> {
         let mut config = Self::parse(&path(world), text, &|name| world.variable(name).map(str::to_owned))?;
-        config.take_variables(&|name| world.variable(name).map(str::to_owned));
+        config.take_variables(&|name| world.variable(name).map(str::to_owned)).map_err(Failure::new)?;
         config.on_the_board = world.variable("HERMES_KANBAN_TASK").is_some();
         Ok(config)
     }
 
-    /// A variable that is set to nonsense must not keep anybody from starting: it is said and has no effect.
-    fn take_variables(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
+    /// A variable that is set to nonsense must not keep anybody from starting: it is said and has no effect. But for the one
+    /// that says where commands run: whoever sets it must not find them somewhere else.
+    fn take_variables(&mut self, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
         for (name, path) in VARIABLES {
             let (Some(said), Some(key)) = (variable(name), keys::find(path)) else { continue };
             let value = serde_json::from_str(said.trim()).unwrap_or(Value::String(said));
             match key.check(&value) {
                 Ok(value) if !self.is_set(path) => drop(self.values.insert(key.path, value)),
                 Ok(_) => {}
+                Err(why) if *path == "terminal.backend" && !self.is_set(path) => {
+                    return Err(format!("{name} in the environment: {why} (hermes env list)"));
+                }
                 Err(why) => self.warnings.push(format!("{name} in the environment is ignored: {why}")),
             }
         }
+        Ok(())
     }
 
     /// Like [`Self::load`], and says on standard error what in the file has no effect.
@@ -388,7 +393,7 @@ mod tests {
     fn a_variable_counts_where_the_file_is_silent_and_nonsense_in_it_is_said() {
         let with = |yaml: &str, said: &str| {
             let mut config = parsed(yaml).unwrap();
-            config.take_variables(&|name| (name == "TERMINAL_TIMEOUT").then(|| said.to_owned()));
+            config.take_variables(&|name| (name == "TERMINAL_TIMEOUT").then(|| said.to_owned())).unwrap();
             (config.whole("terminal.timeout"), config.warnings)
         };
         assert_eq!(with("terminal:\n", "90"), (90, Vec::new()));

@@ -86,7 +86,10 @@ fn password_wish(screen: &Screen, wish: &PasswordWish) -> String {
     let mut text = format!("\n  {mark}  {again}sudo wants your password, for:\n\n");
     text += &Preview::of(&wish.command, screen.columns()).shown(screen);
     let promise = "Only sudo gets it: not the model, not the command. Enter alone gives none.";
-    text + &format!("\n     {}\n  password › ", wrapped(promise, screen.columns(), 5).trim_start())
+    let prompt = visible(wish.prompt.trim().trim_end_matches(':'));
+    let is_usual = prompt.is_empty() || prompt.to_lowercase().contains("password");
+    let label = if is_usual { "password".into() } else { one_line(&prompt, screen.columns().saturating_sub(20)) };
+    text + &format!("\n     {}\n  {label} › ", wrapped(promise, screen.columns(), 5).trim_start())
 }
 
 /// A question on the screen.

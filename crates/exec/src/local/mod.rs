@@ -194,17 +194,17 @@ impl LocalEnvironment {
     }
 
     /// Lets `sudo` in its commands ask for the password, where there is a sudo and we are not root. For an environment in
-    /// which nothing has run yet.
+    /// which nothing has run yet but what belongs to the session's beginning.
     ///
     /// Fails if nobody can listen for it, for example because the path of the temporary folder is too long for a socket.
-    pub fn with_sudo(mut self, setup: SudoSetup) -> io::Result<Self> {
+    pub fn let_sudo_ask(&mut self, setup: SudoSetup) -> io::Result<()> {
         let path = self.first.variables.get(OsStr::new("PATH")).cloned().unwrap_or_default();
-        let Some(program) = sudo::find(&path).filter(|_| !nix::unistd::geteuid().is_root()) else { return Ok(self) };
-        let server = sudo::Server::start(self.scratch.path().join("sudo"), &program, setup)?;
+        let Some(program) = sudo::find(&path).filter(|_| !nix::unistd::geteuid().is_root()) else { return Ok(()) };
+        let server = sudo::Server::start(self.scratch.path().join("sudo"), &program, &self.id, setup)?;
         self.first.variables.extend(server.variables(&path));
         self.session = Mutex::new(Arc::new(self.first.clone()));
         self.sudo = Some(server);
-        Ok(self)
+        Ok(())
     }
 
     /// Ends the process that starts its commands when nothing has run for `idle` and nothing runs; the next command finds
@@ -221,6 +221,12 @@ impl LocalEnvironment {
             }
         });
         self
+    }
+
+    /// The mark of everything that belongs to one run.
+    fn mark(&self, number: u64) -> String {
+        // The point ends the number: the mark of run 1 is not the beginning of that of run 10.
+        format!("{}-{number}.", self.id)
     }
 
     fn session(&self) -> Arc<ShellState> {
@@ -301,8 +307,7 @@ impl LocalEnvironment {
         }
         let terminal_type = (terminal && !began.variables.contains_key(OsStr::new("TERM")))
             .then(|| (OsStr::new("TERM"), OsStr::new("xterm-256color")));
-        // The point ends the number: the mark of run 1 is not the beginning of that of run 10.
-        let mark = format!("{}-{number}.", self.id);
+        let mark = self.mark(number);
         let ours = [
             (OsStr::new("PWD"), cwd.as_os_str()),
             (OsStr::new("BASH_ENV"), report_path.as_os_str()),

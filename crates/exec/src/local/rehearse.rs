@@ -84,10 +84,9 @@ impl Rehearsals {
             Mount::Overlay { at, upper, work } => (at, Backing::Overlay { upper, work }),
             Mount::Bind { at, source } => (at, Backing::Source(source)),
         };
-        let mut confinement = match sandbox {
-            Some(sandbox) => sandbox.confinement.clone(),
-            None => Confinement { hidden: (self.setup.hidden)(), ..Confinement::new(mechanism) },
-        };
+        let mut confinement =
+            sandbox.map_or_else(|| Confinement::new(mechanism), |sandbox| sandbox.confinement.clone());
+        confinement.hidden.extend((self.setup.hidden)());
         // A cover within a covered folder would only say that something is there.
         if !confinement.hidden.iter().any(|hidden| self.setup.undo.starts_with(hidden)) {
             confinement.hidden.push(self.setup.undo.clone());

@@ -46,6 +46,7 @@ impl LocalEnvironment {
         let mut prepared = self
             .prepare(&command.script, &cwd, command.terminal.is_some(), &[], command.unconfined)
             .map_err(cannot_start)?;
+        let _may_ask = self.sudo.as_ref().map(|sudo| sudo.in_foreground(self.mark(prepared.number)));
         let mut running = self.begin(&mut prepared, &command)?;
         let may_be_kept = matches!(command.at_limit, AtLimit::Keep(_));
         let mut way = running.until_something(self, command.timeout, cancel, may_be_kept).await?;

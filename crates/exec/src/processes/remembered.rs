@@ -15,6 +15,9 @@ use crate::plain::{Reading, plain};
 use crate::screen::Terminal;
 use crate::supervisor::log;
 
+/// Between two looks at a record of which nobody tells when it changes.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(super) struct Remembered {
     record: Record,
@@ -56,6 +59,10 @@ impl Process for Remembered {
         if let Some(attached) = &self.attached {
             attached.ended().await;
         }
+        // Its supervisor cannot be reached; its record tells.
+        while self.state() == ProcessState::Running {
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
     }
 
     async fn begun(&self, _limit: Duration) {}
@@ -82,7 +89,12 @@ impl Process for Remembered {
     }
 
     async fn screen(&self) -> Option<Screen> {
+        let size = match &self.attached {
+            Some(attached) => attached.size().await.ok().flatten(),
+            None => None,
+        };
         let mut terminal = self.terminal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        size.into_iter().for_each(|size| terminal.resize(size));
         terminal.catch_up(self.log.as_ref()?, self.output_start()..self.output_len());
         Some(terminal.screen())
     }
@@ -103,11 +115,12 @@ impl Process for Remembered {
     }
 
     async fn kill(&self, grace: Duration) -> usize {
-        match &self.attached {
-            // A supervisor that goes away without an answer takes everything with it.
-            Some(attached) => attached.kill(grace).await.unwrap_or_default(),
-            None => 0,
-        }
+        let killed = match &self.attached {
+            Some(attached) => attached.kill(grace).await.ok(),
+            None => None,
+        };
+        // Without an answer only the record is left to say whether it is gone.
+        killed.unwrap_or_else(|| usize::from(self.state() == ProcessState::Running))
     }
 
     fn watched(&self) -> Vec<Watched> {

@@ -20,8 +20,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::{Confinement, Mechanism, WritableRoot, landlock};
 use crate::Temporary;
 
-/// How long one mechanism may take to answer; it takes a few milliseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long one mechanism may take to answer. It takes a few milliseconds, but on a machine that is busy with namespaces
+/// the kernel may let it wait for seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs confined, in a folder with `inside` (writable), `outside` and `hidden`. `$1` is a port on which the parent
 /// listens, `$2` the parent's number and `$3` when it started, because numbers repeat in another namespace.

@@ -2,9 +2,8 @@
 //!
 //! A command here has no terminal on which sudo could ask. So it finds, before the real sudo, a small script of ours that
 //! calls sudo with `-A`, and sudo then starts a helper whose standard output is a pipe that it reads the password from.
-//! The helper never has the password: it sends us its end of the pipe, we look whose pipe that is, and write into it
-//! ourselves. A program of the user's can be made to look like anything, but the pipes that it makes belong to the user;
-//! the one that sudo made belongs to root. See `docs/decisions/sudo.md`.
+//! The helper never has the password: it sends us its end of the pipe, we look whose pipe that is and what its sudo does
+//! at the moment, and write into it ourselves. See `docs/decisions/sudo.md`.
 
 mod call;
 mod helper;
@@ -31,14 +30,15 @@ pub(crate) use server::Server;
 #[async_trait]
 pub trait PasswordSource: Send + Sync {
     /// The password, or a few words that say why there is none: the output of the command shows them. `cancel` fires when
-    /// sudo does not wait for it any more.
+    /// nobody may be asked any more: sudo has ended, or its command has gone to the background. It may have fired already.
     async fn password(&self, wish: &PasswordWish, cancel: &CancellationToken) -> Result<SecretString, String>;
 }
 
 /// How sudo gets passwords.
 #[derive(Clone)]
 pub struct SudoSetup {
-    /// The program that does nothing but [`ask`], with its arguments; the path of the socket is added as the last one.
+    /// The program that does nothing but [`ask`], with its arguments; `--`, the path of the socket and what sudo would show
+    /// are added.
     pub helper: Vec<OsString>,
     /// Where passwords come from.
     pub source: Arc<dyn PasswordSource>,
@@ -53,7 +53,10 @@ impl fmt::Debug for SudoSetup {
 /// From the helper, with its standard output.
 #[derive(Debug, Serialize, Deserialize)]
 enum Asked {
-    ForPassword,
+    ForPassword {
+        /// What sudo would show.
+        prompt: String,
+    },
 }
 
 /// To the helper.
@@ -74,10 +77,10 @@ pub(crate) fn find(path: &OsStr) -> Option<PathBuf> {
 
 /// The scripts in `folder`: what commands find as `sudo`, and what sudo starts to ask. Answers the second one.
 fn write_scripts(folder: &Path, sudo: &Path, helper: &[OsString], socket: &Path) -> io::Result<PathBuf> {
-    let words = helper.iter().map(OsString::as_os_str).chain([socket.as_os_str()]);
+    let words = helper.iter().map(OsString::as_os_str).chain([OsStr::new("--"), socket.as_os_str()]);
     let words: Vec<Vec<u8>> = words.map(|word| crate::local::quoted(word.as_bytes())).collect();
     let ask = folder.join("ask");
-    write_script(&ask, &[b"#!/bin/sh\nexec ", &words.join(&b' ')[..], b"\n"].concat())?;
+    write_script(&ask, &[b"#!/bin/sh\nexec ", &words.join(&b' ')[..], b" \"$1\"\n"].concat())?;
     let sudo = crate::local::quoted(sudo.as_os_str().as_bytes());
     let text = include_str!("sudo.sh").split("@SUDO@").map(str::as_bytes).collect::<Vec<_>>().join(&sudo[..]);
     write_script(&folder.join("sudo"), &text)?;

@@ -5,7 +5,7 @@ value=
 for word; do
   if [ "$value" ]; then value=; continue; fi
   case $word in
-  --stdin) exec @SUDO@ "$@" ;;
+  --st | --std | --stdi | --stdin) exec @SUDO@ "$@" ;;
   --chdir | --chroot | --close-from | --command-timeout | --group | --host | --other-user | --prompt | --role | --type | --user)
     value=1 ;;
   --) break ;;

@@ -12,6 +12,8 @@ use crate::world::World;
 
 /// The backend of this machine.
 const LOCAL: &str = "local";
+/// The same inside of its sandbox, for `env test`.
+const SANDBOX: &str = "sandbox";
 
 /// What users of the original know and this build has not, with what each is.
 const NOT_YET: [(&str, &str); 6] = [
@@ -29,7 +31,7 @@ pub(crate) fn must_be_here(name: &str) -> Result<(), Failure> {
         return Err(Failure::new(format!("the backend {name} is not in this build yet (hermes env list)")));
     }
     if name != LOCAL {
-        let hint = did_you_mean(name, NOT_YET.iter().map(|(name, _)| *name).chain([LOCAL]));
+        let hint = did_you_mean(name, NOT_YET.iter().map(|(name, _)| *name).chain([LOCAL, SANDBOX]));
         return Err(Failure::usage(format!("there is no backend \"{}\"{hint} (hermes env list)", visible(name))));
     }
     Ok(())

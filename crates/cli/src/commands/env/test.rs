@@ -8,17 +8,16 @@ use hermes_exec::Temporary;
 use hermes_exec::conformance::{Check, Outcome, run_and_tell};
 use serde_json::json;
 
+use super::SANDBOX;
 use crate::args::{PlaceArgs, Walled};
 use crate::config::Config;
+use crate::granted::Granted;
 use crate::session;
 use crate::terminal::out;
 use crate::terminal::signals::Signals;
 use crate::terminal::text::{visible, wrapped};
 use crate::words::{Exit, Failure};
 use crate::world::World;
-
-/// The local backend inside of its sandbox, whatever the configuration says.
-const SANDBOX: &str = "sandbox";
 
 pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
     let config = Config::load_and_warn(world)?;
@@ -35,7 +34,8 @@ pub(super) async fn run(world: &World, name: Option<&str>, as_json: bool) -> Res
     let folder = temporary.path().join("work");
     fs::create_dir(&folder).map_err(cannot)?;
     place.cwd = Some(folder.clone());
-    let environment = session::task(world, &config, &place, None, &std::sync::Arc::default()).await?.environment;
+    let environment =
+        session::task(world, &config, &place, None, &std::sync::Arc::default(), &Granted::default()).await?.environment;
     if !as_json {
         out::line(&format!("Checking {name} in {}.", world.shown(&folder)))?;
     }

@@ -14,6 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::args::{CallArgs, PlaceArgs, Walled};
 use crate::config::Config;
+use crate::granted::Granted;
 use crate::session::{self, Judged};
 use crate::terminal::events::millis;
 use crate::terminal::out;
@@ -43,7 +44,7 @@ pub(super) async fn call(
         let screen = Screen::new(Stream::Err, Abilities::of(Stream::Err, world), false, "");
         TerminalPerson::new(screen, world) as Arc<dyn Asker>
     });
-    let mut task = session::task(world, config, &args.place, asker, &judged.secrets).await?;
+    let mut task = session::task(world, config, &args.place, asker, &judged.secrets, &Granted::default()).await?;
     task.approval = session::task_approvals(world, config, &judged.secrets);
     task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
     let mode = session::approve(config, args.approve);
@@ -97,6 +98,7 @@ pub(super) async fn exec(
     args: &CallArgs,
 ) -> Result<Exit, Failure> {
     let mut tasks: HashMap<String, Task> = HashMap::new();
+    let granted = Granted::default();
     let cancel = Signals::listen().begin();
     let ended = answer_lines(&mut tasks, &cancel, async |tasks: &mut HashMap<String, Task>, line: &[u8]| {
         let request = match Request::read(line) {
@@ -108,8 +110,11 @@ pub(super) async fn exec(
             }
         };
         if !tasks.contains_key(&request.task) {
+            if request.place.sandbox.is_some_and(|wall| wall < session::wall(config, &args.place)) {
+                return Ok(request.refused("the sandbox can be made stronger for a task, and not weaker"));
+            }
             let place = request.place.clone().or(args.place.clone());
-            let mut task = match session::task(world, config, &place, None, &judged.secrets).await {
+            let mut task = match session::task(world, config, &place, None, &judged.secrets, &granted).await {
                 Ok(task) => task,
                 // Nowhere to run is the trouble of this call alone, if it said so itself.
                 Err(why) if request.place != PlaceArgs::default() => return Ok(request.refused(&why.message)),
