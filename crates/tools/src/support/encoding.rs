@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use hermes_core::LineFeed;
 
 /// The encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +24,6 @@ enum Kind {
 }
 
 impl Encoding {
-    /// What new files get.
-    pub(crate) const UTF8: Self = Self { kind: Kind::Utf8, has_bom: false };
-
     /// The encoding of a file from its beginning. `is_all`: these are all of its bytes, so a character that is cut at their
     /// end is broken.
     pub(crate) fn of(head: &[u8], is_all: bool) -> Self {
@@ -33,7 +31,7 @@ impl Encoding {
             [0xef, 0xbb, 0xbf, ..] => (Kind::Utf8, true),
             [0xff, 0xfe, ..] => (Kind::Utf16 { is_big: false }, true),
             [0xfe, 0xff, ..] => (Kind::Utf16 { is_big: true }, true),
-            head if is_utf8(head, is_all) => (Kind::Utf8, false),
+            head if Balance::of(head, is_all).is_utf8() => (Kind::Utf8, false),
             head => (Kind::Legacy(guess(head, is_all)), false),
         };
         Self { kind, has_bom }
@@ -61,6 +59,26 @@ impl Encoding {
             (true, Kind::Utf16 { is_big: true }) => b"\xfe\xff",
             _ => b"",
         }
+    }
+
+    /// How its lines end.
+    pub(crate) fn line_feed(self) -> LineFeed {
+        match self.kind {
+            Kind::Utf16 { is_big: false } => LineFeed::Utf16Le,
+            Kind::Utf16 { is_big: true } => LineFeed::Utf16Be,
+            _ => LineFeed::Byte,
+        }
+    }
+
+    /// Where the first line feed in bytes that begin on a character is.
+    pub(crate) fn line_end(self, bytes: &[u8]) -> Option<usize> {
+        let pairs = || bytes.as_chunks::<2>().0.iter();
+        let at = match self.line_feed() {
+            LineFeed::Byte => return memchr::memchr(b'\n', bytes),
+            LineFeed::Utf16Le => pairs().position(|pair| *pair == [b'\n', 0]),
+            LineFeed::Utf16Be => pairs().position(|pair| *pair == [0, b'\n']),
+        };
+        at.map(|at| 2 * at)
     }
 
     /// How many bytes a line feed takes.
@@ -105,10 +123,39 @@ impl Encoding {
     }
 }
 
-fn is_utf8(head: &[u8], is_all: bool) -> bool {
-    match std::str::from_utf8(head) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none() && !is_all,
+/// What speaks for and against bytes being UTF-8.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Balance {
+    /// Bytes that are none.
+    pub broken: usize,
+    /// Characters of several bytes that are.
+    pub others: usize,
+}
+
+impl Balance {
+    /// `is_all`: a character that is cut at the end is broken.
+    pub(crate) fn of(bytes: &[u8], is_all: bool) -> Self {
+        let mut balance = Self::default();
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            balance.others += chunk.valid().chars().filter(|letter| !letter.is_ascii()).count();
+            let is_cut = !is_all && chunks.peek().is_none() && chunk.invalid().len() < 4;
+            balance.broken += if is_cut { 0 } else { chunk.invalid().len() };
+        }
+        balance
+    }
+
+    /// A log with a few odd bytes in it is UTF-8 all the same; another encoding is hardly ever UTF-8 by chance.
+    pub(crate) fn is_utf8(self) -> bool {
+        self.broken == 0 || self.others > 2 * self.broken
+    }
+}
+
+impl std::ops::Add for Balance {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { broken: self.broken + other.broken, others: self.others + other.others }
     }
 }
 
@@ -160,6 +207,7 @@ mod tests {
             (b"", "UTF-8", 0),
             ("zürich".as_bytes(), "UTF-8", 0),
             (b"caf\xe9\n", "windows-1252", 0),
+            ("größer, schöner, \u{fc}ber: ".as_bytes(), "UTF-8", 0),
         ] {
             let found = Encoding::of(bytes, true);
             assert_eq!((found.name(), found.bom().len()), (name, bom), "{bytes:?}");
@@ -185,6 +233,6 @@ mod tests {
         let encoding = Encoding::of(b"caf\xe9\n", true);
         assert_eq!(encoding.encode("x → y").unwrap_err(), '→');
         assert_eq!(&*encoding.encode("é").unwrap(), b"\xe9");
-        assert_eq!(Encoding::UTF8.encode("→").unwrap().len(), 3);
+        assert_eq!(Encoding::of(b"", true).encode("→").unwrap().len(), 3);
     }
 }

@@ -1,85 +1,156 @@
-//! What a task last saw of each file, so that it does not write over a change it knows nothing about.
+//! What a task last saw of each file, so that it does not write over a change it knows nothing about, and is not shown
+//! the same lines twice.
 //!
 //! A file is known by its content, not by its time stamp: a change that kept the time is a change, and a file that was
 //! only touched is not. A file that the task never read may be replaced; one that it read must still be what it read.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
-use hermes_core::{FileKind, ToolCx, ToolError};
+use hermes_core::{FileKind, FileStat, FileVersion, Layout, LineFeed, ToolCx, ToolError, grouped};
+use twox_hash::XxHash3_64;
 
-/// How much is read at once to recognise a file.
-const PIECE: u64 = 1024 * 1024;
+/// What a model is told instead of lines that it has seen already.
+pub(crate) const UNCHANGED: &str =
+    "The file has not changed since these lines were shown to you; they are still above in this conversation.";
+
+/// Files of more lines are compared as a whole only.
+const MOST_LINES: usize = 100_000;
+/// Layouts that are kept.
+const MOST_LAYOUTS: usize = 64;
+/// Windows of files that are remembered to have been shown.
+const MOST_SHOWN: usize = 1_000;
 
 /// The content of a file, in short. Two different contents have the same one by chance only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     bytes: u64,
     hash: u64,
+    /// One number for each line, where there are not too many: what tells which lines have changed.
+    lines: Option<Arc<[u32]>>,
 }
 
 impl Fingerprint {
-    /// Adds the next piece. The pieces may be of any size as long as all but the last are of one size: here, what the
-    /// environment gives for [`PIECE`] bytes.
-    pub(crate) fn push(&mut self, piece: &[u8]) {
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u64(self.hash);
-        hasher.write(piece);
-        self.hash = hasher.finish();
-        self.bytes += piece.len() as u64;
-    }
-
     /// The fingerprint of a whole content.
     pub(crate) fn of(content: &[u8]) -> Self {
-        let mut fingerprint = Self::default();
-        content.chunks(usize::try_from(PIECE).unwrap_or(usize::MAX)).for_each(|piece| fingerprint.push(piece));
-        fingerprint
+        let fingerprint = Self::from(&Layout::of(content, LineFeed::Byte));
+        let lines = memchr::memchr_iter(b'\n', content).take(MOST_LINES + 1).count();
+        Self { lines: (lines <= MOST_LINES).then(|| line_hashes(content)), ..fingerprint }
     }
 }
 
-#[derive(Default)]
-struct Known(Mutex<HashMap<PathBuf, Fingerprint>>);
+impl From<&Layout> for Fingerprint {
+    fn from(layout: &Layout) -> Self {
+        Self { bytes: layout.len(), hash: layout.hash(), lines: None }
+    }
+}
 
-/// Remembers what the task has seen or written.
+#[expect(clippy::cast_possible_truncation, reason = "half a hash is enough to see that a line is another one")]
+fn line_hashes(content: &[u8]) -> Arc<[u32]> {
+    content.split_inclusive(|byte| *byte == b'\n').map(|line| XxHash3_64::oneshot(line) as u32).collect()
+}
+
+#[derive(Default)]
+struct Known(Mutex<Memory>);
+
+#[derive(Default)]
+struct Memory {
+    files: HashMap<PathBuf, Fingerprint>,
+    /// The content of a file of which these lines were shown: path, first line, how many.
+    shown: HashMap<(PathBuf, u64, u64), u64>,
+    layouts: HashMap<PathBuf, (FileVersion, LineFeed, Arc<Layout>)>,
+}
+
+fn memory(known: &Known) -> MutexGuard<'_, Memory> {
+    known.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Remembers what the task has seen of a file.
 pub(crate) async fn remember(cx: &ToolCx, path: &Path, fingerprint: Fingerprint) {
     if let Ok(real) = cx.environment.real_path(path).await {
-        cx.scratch.get::<Known>().0.lock().unwrap_or_else(PoisonError::into_inner).insert(real, fingerprint);
+        memory(&cx.scratch.get::<Known>()).files.insert(real, fingerprint);
     }
+}
+
+/// Whether these lines of a file with this content were shown before. From now on they were.
+pub(crate) async fn was_shown(cx: &ToolCx, path: &Path, first: u64, count: u64, hash: u64) -> bool {
+    let Ok(real) = cx.environment.real_path(path).await else { return false };
+    let known = cx.scratch.get::<Known>();
+    let mut memory = memory(&known);
+    if memory.shown.len() >= MOST_SHOWN {
+        memory.shown.clear();
+    }
+    memory.shown.insert((real, first, count), hash) == Some(hash)
+}
+
+/// The layout of a file. One that was made before is used again if nothing about the file has changed since.
+pub(crate) async fn layout(
+    cx: &ToolCx,
+    path: &Path,
+    stat: &FileStat,
+    feed: LineFeed,
+) -> Result<Arc<Layout>, hermes_core::FileError> {
+    let real = cx.environment.real_path(path).await?;
+    let known = cx.scratch.get::<Known>();
+    if let (Some(version), Some((then, how, layout))) = (stat.version, memory(&known).layouts.get(&real))
+        && (version, feed) == (*then, *how)
+    {
+        return Ok(Arc::clone(layout));
+    }
+    let looked_at = SystemTime::now();
+    let layout = Arc::new(cx.environment.layout(path, feed).await?);
+    // Another change at the same tick of the clock would not be seen.
+    let is_settled =
+        |version: &FileVersion| looked_at.duration_since(version.changed).is_ok_and(|since| since > FileVersion::GRAIN);
+    if let Some(version) = stat.version.filter(is_settled) {
+        let mut memory = memory(&known);
+        if memory.layouts.len() >= MOST_LAYOUTS {
+            memory.layouts.clear();
+        }
+        memory.layouts.insert(real, (version, feed, Arc::clone(&layout)));
+    }
+    Ok(layout)
 }
 
 /// Refuses to go on if the task has seen another content than the one that is there now.
 pub(crate) async fn check(cx: &ToolCx, tool: &str, path: &Path) -> Result<(), ToolError> {
     let Ok(real) = cx.environment.real_path(path).await else { return Ok(()) };
-    let known = cx.scratch.get::<Known>().0.lock().unwrap_or_else(PoisonError::into_inner).get(&real).copied();
-    let Some(known) = known else { return Ok(()) };
-    let is_file = cx.environment.stat(&real).await.is_ok_and(|stat| stat.kind == FileKind::File);
-    let now = if is_file { read(cx, &real).await } else { None };
-    match now {
-        // Gone, or no file any more: the write itself says what is wrong, if anything is.
-        None => Ok(()),
-        Some(now) if now == known => Ok(()),
-        Some(now) => Err(ToolError::tell(format!(
-            "{tool}: {} has changed since it was last read here ({} bytes then, {} now); nothing was changed. Read it again",
-            path.display(),
-            known.bytes,
-            now.bytes
-        ))),
+    let Some(known) = memory(&cx.scratch.get::<Known>()).files.get(&real).cloned() else { return Ok(()) };
+    // Gone, or no file any more: the write itself says what is wrong, if anything is.
+    let Ok(stat) = cx.environment.stat(&real).await else { return Ok(()) };
+    if stat.kind != FileKind::File {
+        return Ok(());
     }
+    let Ok(now) = cx.environment.layout(&real, LineFeed::Byte).await else { return Ok(()) };
+    if (now.len(), now.hash()) == (known.bytes, known.hash) {
+        return Ok(());
+    }
+    let what = match &known.lines {
+        Some(then) if now.lines() <= MOST_LINES as u64 => {
+            let content = cx.environment.read(&real, 0..u64::MAX).await.unwrap_or_default();
+            different_lines(then, &line_hashes(&content))
+        }
+        _ => format!("{} bytes then, {} now", grouped(known.bytes), grouped(now.len())),
+    };
+    Err(ToolError::tell(format!(
+        "{tool}: {} has changed since it was last read here ({what}); nothing was changed. Read it again",
+        path.display()
+    )))
 }
 
-async fn read(cx: &ToolCx, path: &Path) -> Option<Fingerprint> {
-    let mut fingerprint = Fingerprint::default();
-    let mut at = 0;
-    loop {
-        let piece = cx.environment.read(path, at..at + PIECE).await.ok()?;
-        if piece.is_empty() {
-            return Some(fingerprint);
-        }
-        at += piece.len() as u64;
-        fingerprint.push(&piece);
-    }
+/// Which lines are not as they were: all between the first and the last one that are.
+fn different_lines(then: &[u32], now: &[u32]) -> String {
+    let start = then.iter().zip(now).take_while(|(a, b)| a == b).count();
+    let (rest, new) = (&then[start..], &now[start..]);
+    let end = rest.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let range = |count: usize| match count - end {
+        0 => format!("nothing after line {start}"),
+        1 => format!("line {}", start + 1),
+        more => format!("lines {}-{}", start + 1, start + more),
+    };
+    format!("{} then, {} now", range(rest.len()), range(new.len()))
 }
 
 #[cfg(test)]
@@ -94,6 +165,16 @@ mod tests {
         assert_eq!(Fingerprint::of(&large), Fingerprint::of(&large.clone()));
         assert_ne!(Fingerprint::of(&large), Fingerprint::of(&other));
         assert_ne!(Fingerprint::of(b"a"), Fingerprint::of(b"a\0"));
-        assert_eq!(Fingerprint::of(b""), Fingerprint::default());
+    }
+
+    #[test]
+    fn what_changed_is_said_by_lines() {
+        let said = |then: &str, now: &str| different_lines(&line_hashes(then.as_bytes()), &line_hashes(now.as_bytes()));
+        assert_eq!(said("a\nb\nc\n", "a\nx\nc\n"), "line 2 then, line 2 now");
+        assert_eq!(said("a\nb\nc\n", "a\nc\n"), "line 2 then, nothing after line 1 now");
+        assert_eq!(said("a\nc\n", "a\nb\nb\nc\n"), "nothing after line 1 then, lines 2-3 now");
+        assert_eq!(said("a\na\n", "a\na\na\n"), "nothing after line 2 then, line 3 now");
+        assert_eq!(said("a", "b"), "line 1 then, line 1 now");
+        assert_eq!(said("", "b\n"), "nothing after line 0 then, line 1 now");
     }
 }
