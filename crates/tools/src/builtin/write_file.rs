@@ -1,8 +1,11 @@
 //! `write_file`: the whole content of a file, in one step.
 //!
-//! What is written is what was sent, with two habits of an existing file kept: its byte order mark and, if all of its
-//! lines end in CRLF, its line ends (a file too large to be looked at has no habits). Everything that makes the step
-//! atomic lives in the environment.
+//! What is written is what was sent, with the habits of an existing file kept: its encoding, its byte order mark and, if all
+//! of its lines end in CRLF, its line ends (a file that is binary or too large to be looked at has no habits). Everything
+//! that makes the step atomic lives in the environment.
+//!
+//! A model sometimes sends back what a tool showed it instead of the file: lines with their numbers, or the notice that
+//! nothing has changed. Nobody means that, and it is refused.
 
 use std::path::Path;
 
@@ -10,7 +13,8 @@ use hermes_core::{Edit, FileErrorKind, FileKind, grouped, plural};
 
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
-use crate::support::text::{BOM, LARGEST_EDIT, file_error, is_crlf, to_crlf};
+use crate::support::encoding::Encoding;
+use crate::support::text::{BOM, LARGEST_EDIT, Looks, SNIFF_BYTES, file_error, is_crlf, looks, to_crlf};
 use crate::support::words::quoted;
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,6 +48,7 @@ pub(super) fn tool() -> impl Tool {
             gives(r#"{"bytes_written": 3, "dirs_created": true}"#),
         )
         .example(r#"{"path": "notes.txt", "content": ""}"#, gives(r#"{"bytes_written": 0, "dirs_created": false}"#))
+        .example(r#"{"path": "a.txt", "content": "1|one\n2|two\n"}"#, fails("numbers of read_file"))
         .example(r#"{"path": "."  , "content": "x"}"#, fails("is a directory"))
         .example(r#"{"content": "x"}"#, fails("missing `path`"))
 }
@@ -52,6 +57,9 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     if args.path.trim().is_empty() {
         return Err(ToolError::tell("write_file: the path is empty; nothing was written"));
     }
+    if let Some(why) = echo(&args.content) {
+        return Err(ToolError::tell(format!("write_file: {why}; nothing was written")));
+    }
     let path = cx.resolve(&args.path);
     let refused = |error: ToolError| {
         let resolved = path.display().to_string();
@@ -59,47 +67,98 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     };
     let failed = |error| refused(file_error("write_file", &error));
     known::check(&cx, "write_file", &path).await.map_err(refused)?;
-    let (old, content) = change(&cx, &path, args.content).await.map_err(refused)?;
-    let dirs_created = cx.environment.write(&path, content.as_bytes()).await.map_err(failed)?;
-    known::remember(&cx, &path, Fingerprint::of(content.as_bytes())).await;
+    let old = old_content(&cx, &path).await.map_err(refused)?;
+    let new = Written::new(old.as_deref(), args.content);
+    let dirs_created = cx.environment.write(&path, &new.bytes).await.map_err(failed)?;
+    known::remember(&cx, &path, Fingerprint::of(&new.bytes)).await;
     let resolved = path.display().to_string();
-    let result = json!({
-        "bytes_written": content.len(),
+    let mut result = json!({
+        "bytes_written": new.bytes.len(),
         "dirs_created": dirs_created,
         "resolved_path": resolved,
         "files_modified": [resolved],
     });
-    let lines = plural(content.lines().count(), "line");
+    if let Some(encoding) = new.encoding {
+        result["encoding"] = json!(encoding);
+    }
+    let lines = plural(new.text.lines().count(), "line");
     Ok(ToolOutput::json(result).with_summary(format!("{lines}, {}", if old.is_some() { "replaced" } else { "new" })))
 }
 
-/// What is in the file now (`None` if it is not there), and what would be in it.
-async fn change(cx: &ToolCx, path: &Path, content: String) -> Result<(Option<Vec<u8>>, String), ToolError> {
+/// What a model took for the content of a file, if this is it.
+fn echo(content: &str) -> Option<&'static str> {
+    let text = content.trim();
+    if text.contains(known::UNCHANGED) && text.len() <= 2 * known::UNCHANGED.len() {
+        return Some("this is the notice of read_file that the file has not changed, and no content");
+    }
+    let number = |line: &str| line.split_once('|').and_then(|(number, _)| number.parse::<u64>().ok());
+    let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
+    let numbers: Vec<Option<u64>> = lines.iter().map(|line| number(line)).collect();
+    let follows = numbers.windows(2).filter(|pair| pair[0].is_some_and(|first| pair[1] == Some(first + 1))).count();
+    // Most lines carry the number that follows the one before.
+    (follows > 0 && (follows + 1) * 10 >= lines.len() * 6)
+        .then_some("these are lines with the numbers of read_file in front; send them without the numbers")
+}
+
+/// What is in the file now; `None` if it is not there.
+async fn old_content(cx: &ToolCx, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
     let failed = |error| file_error("write_file", &error);
-    let old = match cx.environment.stat(path).await {
+    match cx.environment.stat(path).await {
         // Anything that is no regular file is refused by the write itself, in its own words.
         Ok(stat) if stat.kind == FileKind::File && stat.len <= LARGEST_EDIT => {
-            Some(cx.environment.read(path, 0..u64::MAX).await.map_err(failed)?)
+            cx.environment.read(path, 0..u64::MAX).await.map(Some).map_err(failed)
         }
-        Ok(_) => Some(Vec::new()),
-        Err(error) if error.kind == FileErrorKind::NotFound => None,
-        Err(error) => return Err(failed(error)),
-    };
-    let content = with_habits_of(old.as_deref().and_then(|old| std::str::from_utf8(old).ok()), content);
-    Ok((old, content))
+        Ok(_) => Ok(Some(Vec::new())),
+        Err(error) if error.kind == FileErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 async fn edits(args: Args, cx: ToolCx) -> Result<Vec<Edit>, String> {
     let path = cx.resolve(&args.path);
-    let (old, new) = change(&cx, &path, args.content).await.map_err(|error| error.to_string())?;
-    let old = old.map(|old| String::from_utf8(old).map_err(|_| format!("{} is not UTF-8 text", path.display())));
-    Ok(vec![Edit::new(&path, old.transpose()?, Some(new))])
+    let old = old_content(&cx, &path).await.map_err(|error| error.to_string())?;
+    let new = Written::new(old.as_deref(), args.content);
+    let old = old.map(|old| match habits(&old) {
+        Some(encoding) => Ok(encoding.decode(&old[encoding.bom().len()..]).into_owned()),
+        None => Err(format!("{} is binary, not text", path.display())),
+    });
+    Ok(vec![Edit::new(&path, old.transpose()?, Some(new.text))])
 }
 
-fn with_habits_of(old: Option<&str>, content: String) -> String {
-    let Some(old) = old else { return content };
-    let content = if is_crlf(old) { to_crlf(&content) } else { content };
-    if old.starts_with(BOM) && !content.starts_with(BOM) { format!("{BOM}{content}") } else { content }
+/// What is written.
+struct Written {
+    text: String,
+    bytes: Vec<u8>,
+    /// How, where that is worth a word.
+    encoding: Option<String>,
+}
+
+impl Written {
+    fn new(old: Option<&[u8]>, content: String) -> Self {
+        let Some((old, encoding)) = old.filter(|old| !old.is_empty()).and_then(|old| Some((old, habits(old)?))) else {
+            return Self { bytes: content.clone().into_bytes(), text: content, encoding: None };
+        };
+        let before = encoding.decode(&old[encoding.bom().len()..]);
+        let content = if is_crlf(&before) { to_crlf(&content) } else { content };
+        let text = content.strip_prefix(BOM).map(str::to_owned).unwrap_or(content);
+        let is_plain = encoding.is_utf8() && encoding.bom().is_empty();
+        let said = |encoded: &str| (!is_plain).then(|| encoded.to_owned());
+        match encoding.encode(&text) {
+            Ok(bytes) => {
+                Self { bytes: [encoding.bom(), &bytes].concat(), encoding: said(encoding.name()), text }
+            }
+            Err(letter) => {
+                let how = format!("UTF-8; it was {}, which has no {letter}", encoding.name());
+                Self { bytes: text.clone().into_bytes(), encoding: Some(how), text }
+            }
+        }
+    }
+}
+
+/// How a file is written, if it is text.
+fn habits(old: &[u8]) -> Option<Encoding> {
+    let looks = looks(&old[..old.len().min(SNIFF_BYTES)]);
+    matches!(looks, Looks::Text | Looks::Utf16).then(|| Encoding::of(old, true))
 }
 
 #[cfg(test)]
@@ -108,11 +167,31 @@ mod tests {
 
     #[test]
     fn a_new_file_is_what_was_sent_and_an_old_one_keeps_its_habits() {
-        let written = |old, content: &str| with_habits_of(old, content.to_owned());
-        assert_eq!(written(None, "a\r\nb\n"), "a\r\nb\n");
-        assert_eq!(written(Some("x\r\ny\r\n"), "a\nb\rc\n"), "a\r\nb\rc\r\n");
-        assert_eq!(written(Some("x\r\ny\n"), "a\nb\n"), "a\nb\n");
-        assert_eq!(written(Some("\u{feff}x"), "a"), "\u{feff}a");
-        assert_eq!(written(Some("\u{feff}x"), "\u{feff}a"), "\u{feff}a");
+        let written = |old: Option<&[u8]>, content: &str| Written::new(old, content.to_owned()).bytes;
+        assert_eq!(written(None, "a\r\nb\n"), b"a\r\nb\n");
+        assert_eq!(written(Some(b"x\r\ny\r\n"), "a\nb\rc\n"), b"a\r\nb\rc\r\n");
+        assert_eq!(written(Some(b"x\r\ny\n"), "a\nb\n"), b"a\nb\n");
+        assert_eq!(written(Some("\u{feff}x".as_bytes()), "a"), "\u{feff}a".as_bytes());
+        assert_eq!(written(Some("\u{feff}x".as_bytes()), "\u{feff}a"), "\u{feff}a".as_bytes());
+        assert_eq!(written(Some(b"\xff\xfex\0"), "a\u{e4}"), b"\xff\xfea\0\xe4\0");
+        assert_eq!(written(Some(b"caf\xe9 na\xefve\n"), "th\u{e9}"), b"th\xe9");
+        assert_eq!(written(Some(b"\x7fELF\0\r\n"), "a\n"), b"a\n");
+    }
+
+    #[test]
+    fn what_an_encoding_does_not_have_makes_the_file_utf_8_and_that_is_said() {
+        let new = Written::new(Some(b"caf\xe9 na\xefve\n"), "a \u{2192} b".into());
+        assert_eq!(new.bytes, "a \u{2192} b".as_bytes());
+        assert!(new.encoding.unwrap().contains("windows-1252, which has no \u{2192}"));
+    }
+
+    #[test]
+    fn what_a_tool_showed_is_no_content_and_what_only_looks_so_is() {
+        for refused in ["1|import os\n2|import sys\n3|\n", "7|a\n8|b\n", known::UNCHANGED, "10|a\n11|b\nrest\n"] {
+            assert!(echo(refused).is_some(), "{refused}");
+        }
+        for fine in ["", "1|a\n", "a|b\nc|d\n", "1|a\n1|b\n", "| 1 | 2 |\n| 3 | 4 |\n", "3|a\nx\ny\nz\n4|b\n5|c\nq\nr\ns\n"] {
+            assert!(echo(fine).is_none(), "{fine}");
+        }
     }
 }
