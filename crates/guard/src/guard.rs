@@ -147,12 +147,8 @@ impl Guard {
             }
         }
         for (stated, real) in pairs(&request.stated.reads, &request.touches.reads) {
-            if self.paths.check_read(&stated, &real).is_err() {
-                let path = real.to_string_lossy();
-                doubts.push((
-                    format!("reads {path}, which holds secrets"),
-                    exactly(tool, Effect::SecretRead, &path, &world, false),
-                ));
+            if let Err(refusal) = self.paths.check_read(&stated, &real) {
+                return Answer::Refuse(refusal.to_string());
             }
         }
         let Some((reason, _)) = doubts.first() else { return Answer::Allow };

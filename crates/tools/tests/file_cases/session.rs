@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use hermes_core::{CancellationToken, RawArguments, ToolCall, ToolName};
 use hermes_exec::LocalEnvironment;
-use hermes_runtime::{ApprovalMode, Dispatcher, PlainJudge, Registry, Scope, Silent, Task};
+use hermes_guard::Guard;
+use hermes_guard::paths::PathPolicy;
+use hermes_guard::policy::Policy;
+use hermes_runtime::{ApprovalMode, Dispatcher, Registry, Scope, Silent, Task};
 use hermes_testkit::TempHome;
 use hermes_tools::Builtins;
 use serde_json::{Value, json};
@@ -60,6 +63,13 @@ async fn stub() -> Option<String> {
     unchanged.then(|| again["message"].as_str().unwrap().to_owned())
 }
 
+/// The judge of the product: it refuses protected paths, also to somebody who says yes to everything.
+fn guard(home: &TempHome) -> Arc<Guard> {
+    let (person, agent) = (home.user_home(), home.home());
+    let paths = PathPolicy::new(&person, &agent);
+    Arc::new(Guard::new(&person, "somebody", &agent, paths, Policy::default()))
+}
+
 struct Session {
     names: Names,
     home: TempHome,
@@ -77,8 +87,8 @@ impl Session {
         let text = |path: PathBuf| path.into_os_string().into_string().unwrap();
         Self {
             names: Names { work: text(home.work()), home: text(home.user_home()), stub: None },
+            dispatcher: Dispatcher::new(registry, guard(&home)),
             home,
-            dispatcher: Dispatcher::new(registry, Arc::new(PlainJudge)),
             visible,
             tasks: BTreeMap::new(),
         }
