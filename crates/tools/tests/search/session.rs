@@ -1,4 +1,5 @@
 //! A conversation that searches: through real dispatch, with the real guard, on our own disk or on one that is not ours.
+#![allow(dead_code, reason = "each program of tests uses what it needs")]
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,13 +12,28 @@ use hermes_core::{
     RawArguments, ToolCall, ToolName,
 };
 use hermes_exec::LocalEnvironment;
+use hermes_guard::Guard;
 use hermes_guard::paths::PathPolicy;
 use hermes_guard::policy::Policy;
-use hermes_guard::Guard;
 use hermes_runtime::{ApprovalMode, Budget, Dispatcher, Registry, Scope, Silent, Task};
 use hermes_testkit::TempHome;
 use hermes_tools::Builtins;
 use serde_json::{Value, json};
+
+/// Linear in the text, as every pattern is, but with so much to remember that a megabyte of [`slow_text`] takes a while.
+pub(crate) const SLOW: &str = r"a[ab]{60}[^ab\r\n]";
+
+/// A lot of text in which [`SLOW`] finds nothing.
+pub(crate) fn slow_text() -> String {
+    let mut state = 1_u32;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if state >> 31 == 0 { 'a' } else { 'b' }
+    };
+    let mut line = || -> String { (0..10_000).map(|_| letter()).chain(['\n']).collect() };
+    let lines: String = (0..200).map(|_| line()).collect();
+    lines.repeat(50)
+}
 
 /// Where the files are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,10 +136,8 @@ impl Environment for Far {
     async fn run(&self, mut command: Command, cancel: &CancellationToken) -> Result<Finished, EnvironmentError> {
         if self.place != Place::Elsewhere {
             // A shell finds a function before a program, and xargs finds neither.
-            command.script = format!(
-                "command() {{ [ \"$2\" = rg ] && return 1; builtin command \"$@\"; }}\n{}",
-                command.script
-            );
+            command.script =
+                format!("command() {{ [ \"$2\" = rg ] && return 1; builtin command \"$@\"; }}\n{}", command.script);
         }
         assert!(self.place != Place::WithoutInput || command.input.is_none());
         self.local.run(command, cancel).await
