@@ -166,6 +166,8 @@ async fn a_match_can_go_across_lines() {
     }
     let session = Session::new(Place::WithoutRipgrep);
     session.home.write("a.txt", "x\n");
+    let refused = session.search(json!({"pattern": "a\u{0}b"})).await;
+    assert!(refused["error"].as_str().unwrap().contains("a zero byte"), "{refused}");
     let refused = session.search(json!({"pattern": "a\\nb"})).await;
     assert!(refused["error"].as_str().unwrap().contains("across lines needs ripgrep"), "{refused}");
     session.close().await;
@@ -434,6 +436,24 @@ async fn long_lines_show_the_match_and_every_answer_is_one_document_that_fits() 
         assert_eq!(seen, 20, "{place:?}");
         session.close().await;
     }
+}
+
+#[tokio::test]
+async fn a_page_without_an_end_is_cut_where_it_is_full() {
+    let session = Session::new(Place::Here).with_room(10_000);
+    session.home.write("a.txt", "x\n".repeat(200_000));
+    session.home.write("b.txt", format!("{}\n", "y ".repeat(400)).repeat(50_000));
+    for (pattern, context) in [("x", 0), ("x", 50), ("y", 0), ("y", 50), ("^", 0)] {
+        let arguments = json!({"pattern": pattern, "limit": 1_000_000_000, "context": context});
+        let text = session.text(arguments.clone()).await;
+        let page: Value = serde_json::from_str(&text).unwrap();
+        assert!(text.chars().count() <= 10_000, "{arguments}");
+        assert_eq!((&page["limit_reason"], &page["truncated"]), (&json!("result_size"), &json!(true)), "{arguments}");
+        assert!(page["next_offset"].as_u64().unwrap() > 0, "{arguments}");
+    }
+    let files = session.search(json!({"pattern": "*", "target": "files", "limit": 1_000_000_000})).await;
+    assert_eq!((&files["total_count"], &files["truncated"]), (&json!(2), &json!(false)));
+    session.close().await;
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{CancellationToken, FileErrorKind, FileKind, plural};
 
 use self::answer::{Answer, Page, Reach, in_words};
-use self::content::{Found, Unit};
+use self::content::{Found, Omitted, Unit, Window};
 use self::pattern::{Glob, Pattern, Reading, looks_like_a_regex};
 use self::walk::{Scope, Skipped, Stop, Walker};
 use crate::prelude::*;
@@ -222,7 +222,8 @@ fn here(page: &Page<'_>, wanted: &Wanted) -> Answer {
             let is_late = scope.stop.is_late();
             let limit = is_late.then(|| scope.stop.reason());
             let reach = Reach { is_partial: is_late, limit, searched: files.len() };
-            return named(page, &mut files, reach, || walker.skipped());
+            let omitted = Omitted { unreadable: walker.unreadable(), ..Omitted::default() };
+            return named(page, &mut files, reach, omitted, || walker.skipped());
         }
         Wanted::Lines(pattern, mode) => (pattern, *mode),
     };
@@ -236,7 +237,9 @@ fn here(page: &Page<'_>, wanted: &Wanted) -> Answer {
         // The lines are fetched also when the time is over, or there would be none to show.
         let stop = Stop { deadline: Instant::now() + FOR_THE_LINES, cancel: CancellationToken::new() };
         let scope = Scope { stop, ..scope.clone() };
-        content::rows(&scope, pattern, &found, &(page.offset..page.offset.saturating_add(page.limit)), page.context)
+        let matches = page.offset..page.offset.saturating_add(page.limit);
+        // A character has at most four bytes: what is beyond this does not fit.
+        content::rows(&scope, pattern, &found, &Window { matches, context: page.context, most: page.room * 4 })
     };
     let rows = if mode == OutputMode::Content { lines(page) } else { Vec::new() };
     matched(page, mode, &found, rows, || Walker::new(scope).skipped())
@@ -247,14 +250,15 @@ fn named(
     page: &Page<'_>,
     files: &mut Vec<(std::time::SystemTime, PathBuf)>,
     reach: Reach,
+    omitted: Omitted,
     skipped: impl FnOnce() -> Skipped,
 ) -> Answer {
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let files: Vec<PathBuf> = files.drain(..).map(|(_, path)| path).collect();
-    let answer = page.files(&files, reach, plural(files.len(), "file"));
+    let answer = page.files(&files, reach, plural(files.len(), "file")).with_omitted(omitted);
     if files.is_empty() {
         let place = answer::place(page.scope, page.cwd);
-        return answer.with_zero(&place, None, skipped(), content::Omitted::default());
+        return answer.with_zero(&place, None, skipped(), omitted);
     }
     answer
 }
@@ -275,7 +279,7 @@ fn matched(
         }
         OutputMode::Count => page.counts(found),
     };
-    let answer = answer.with_omitted(page, found);
+    let answer = answer.with_binary(page, &found.binary).with_omitted(found.omitted);
     if answer.total == 0 {
         let place = answer::place(page.scope, page.cwd);
         return answer.with_zero(&place, Some(found.searched), skipped(), found.omitted);

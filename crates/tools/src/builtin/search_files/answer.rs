@@ -221,19 +221,24 @@ impl Page<'_> {
 }
 
 impl Answer {
-    /// Says which binary files have a match, and what was not, or not wholly, searched.
-    pub(super) fn with_omitted(mut self, page: &Page<'_>, found: &Found) -> Self {
-        if !found.binary.is_empty() {
+    /// Says which binary files have a match.
+    pub(super) fn with_binary(mut self, page: &Page<'_>, binary: &[PathBuf]) -> Self {
+        if !binary.is_empty() {
             let mut room = Room(MOST_BINARY_CHARS);
-            let names = found.binary.iter().take(MOST_BINARY_NAMES).map(|path| page.path(path));
+            let names = binary.iter().take(MOST_BINARY_NAMES).map(|path| page.path(path));
             let names: Vec<String> = names.take_while(|name| room.takes(&json!(name))).collect();
-            let rest = found.binary.len() - names.len();
+            let rest = binary.len() - names.len();
             self.json["binary_matches"] = json!(names);
             if rest > 0 {
                 self.json["more_binary_matches"] = json!(rest);
             }
         }
-        for (key, count) in found.omitted.named() {
+        self
+    }
+
+    /// Says how much was not, or not wholly, searched.
+    pub(super) fn with_omitted(mut self, omitted: Omitted) -> Self {
+        for (key, count) in omitted.named() {
             if count > 0 {
                 self.json["_omitted"][key] = json!(count);
             }

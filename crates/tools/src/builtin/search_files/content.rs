@@ -39,6 +39,8 @@ const FILES_AFTER_PAGE: usize = 1_000;
 /// Files that a thread takes at once, and how many such batches wait.
 const BATCH: usize = 32;
 const WAITING: usize = 16;
+/// What a line takes in an answer, whatever its text.
+const LEAST_ROW: usize = 8;
 /// More threads than this do not make a disk faster.
 const MOST_THREADS: usize = 12;
 
@@ -123,12 +125,22 @@ pub(super) fn count(scope: &Scope, pattern: &Pattern, unit: Unit, enough: Option
     }
 }
 
-/// The matches from number `window.start` up to `window.end`, with `context` lines around each.
-pub(super) fn rows(scope: &Scope, pattern: &Pattern, found: &Found, window: &Range<usize>, context: usize) -> Vec<Row> {
+/// Which lines are fetched.
+pub(super) struct Window {
+    /// The numbers of their matches, from 0.
+    pub(super) matches: Range<usize>,
+    /// Lines around each.
+    pub(super) context: usize,
+    /// Bytes after which it is enough, whatever the numbers say.
+    pub(super) most: usize,
+}
+
+/// The lines of a page, in order.
+pub(super) fn rows(scope: &Scope, pattern: &Pattern, found: &Found, window: &Window) -> Vec<Row> {
     match &pattern.engine {
-        Engine::Rust(matcher) => rows_with(scope, matcher, pattern, found, window, context),
+        Engine::Rust(matcher) => rows_with(scope, matcher, pattern, found, window),
         #[cfg(feature = "pcre2")]
-        Engine::Pcre2(matcher) => rows_with(scope, matcher, pattern, found, window, context),
+        Engine::Pcre2(matcher) => rows_with(scope, matcher, pattern, found, window),
     }
 }
 
@@ -381,25 +393,27 @@ fn rows_with<M: Matcher>(
     matcher: &M,
     pattern: &Pattern,
     found: &Found,
-    window: &Range<usize>,
-    context: usize,
+    window: &Window,
 ) -> Vec<Row> {
+    let Window { matches, context, most } = window;
     let mut rows = Vec::new();
     let mut before = 0;
-    let mut searcher = searcher(context, pattern.reading.multiline, true);
+    let mut room = *most;
+    let mut searcher = searcher(*context, pattern.reading.multiline, true);
     for (path, count) in &found.files {
-        let here = window.start.saturating_sub(before)..window.end.saturating_sub(before).min(*count);
+        let here = matches.start.saturating_sub(before)..matches.end.saturating_sub(before).min(*count);
         if !here.is_empty()
             && let Ok(Some((file, _))) = open_regular(&scope.real(path))
         {
             let facts = Facts::default();
-            let mut sink = Collect { path, matcher, pattern, window: &here, seen: 0, rows: Vec::new() };
+            let mut sink = Collect { path, matcher, pattern, window: &here, seen: 0, rows: Vec::new(), room };
             let _ = searcher.search_reader(matcher, Bounded { file, scope, facts: &facts }, &mut sink);
             // Of the matches, only those of the window were kept.
-            rows.extend(of_page(sink.rows, &(0..here.len()), context as u64));
+            room = sink.room;
+            rows.extend(of_page(sink.rows, &(0..here.len()), *context as u64));
         }
         before += count;
-        if before >= window.end || scope.stop.is_late() {
+        if before >= matches.end || room == 0 || scope.stop.is_late() {
             break;
         }
     }
@@ -415,11 +429,15 @@ struct Collect<'a, M> {
     /// Matches seen so far.
     seen: usize,
     rows: Vec<Row>,
+    /// Bytes that are still wanted.
+    room: usize,
 }
 
 impl<M: Matcher> Collect<'_, M> {
     fn keep(&mut self, line: u64, bytes: &[u8], at: usize, is_match: bool) {
-        self.rows.push(Row::new(self.path.to_path_buf(), line, bytes, at, is_match));
+        let row = Row::new(self.path.to_path_buf(), line, bytes, at, is_match);
+        self.room = self.room.saturating_sub(row.text.len() + LEAST_ROW);
+        self.rows.push(row);
     }
 
     fn hit(&mut self, line: u64, bytes: &[u8], at: impl FnOnce() -> usize) {
@@ -448,7 +466,7 @@ impl<M: Matcher> Sink for &mut Collect<'_, M> {
             self.hit(line, bytes, || pattern.find(bytes).map_or(0, |found| found.start));
         }
         // One more than the window is needed to know where its context ends.
-        Ok(self.seen <= self.window.end)
+        Ok(self.seen <= self.window.end && self.room > 0)
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {

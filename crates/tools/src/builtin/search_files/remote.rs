@@ -24,7 +24,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde_json::Value;
 
 use super::answer::{Answer, Reach};
-use super::content::Found;
+use super::content::{Found, Omitted};
 use super::pattern::{Engine, Pattern};
 use super::rows::{Row, blocks, of_page};
 use super::walk::{Scope, Skipped};
@@ -51,7 +51,8 @@ pub(super) async fn search(cx: &ToolCx, page: &Page<'_>, wanted: &Wanted) -> Res
             let reach =
                 Reach { is_partial: listing.limit.is_some(), limit: listing.limit, searched: listing.files.len() };
             let mut files = listing.files.into_iter().map(|file| (file.modified, file.below)).collect();
-            Ok(named(page, &mut files, reach, || listing.skipped))
+            let omitted = Omitted { unreadable: listing.unreadable, ..Omitted::default() };
+            Ok(named(page, &mut files, reach, omitted, || listing.skipped))
         }
         Wanted::Lines(pattern, mode) => {
             let mut found = Found { limit: listing.limit, ..Found::default() };
@@ -405,6 +406,9 @@ fn batches(scope: &Scope, files: &[File], most: usize) -> Vec<Vec<u8>> {
 /// The command that reads names from standard input and prints what matches, as base64.
 fn script(program: Program, pattern: &Pattern, context: usize) -> Result<String, String> {
     let Pattern { text, reading, .. } = pattern;
+    if text.contains('\0') {
+        return Err("a zero byte cannot be looked for on this backend".into());
+    }
     let mut flags = vec![format!("-C {context}")];
     flags.extend(reading.ignore_case.then(|| "-i".to_owned()));
     flags.extend(reading.literal.then(|| "-F".to_owned()));
