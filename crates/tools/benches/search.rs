@@ -89,12 +89,16 @@ fn main() {
         ("names", json!({"pattern": "*7.rs", "target": "files"}), &["--files", "-g", "*7.rs", "."], ""),
     ];
     for (what, ours, theirs, goal) in table {
-        let theirs = || if has_rg { rg(theirs) } else { () };
+        let theirs = || {
+            if has_rg {
+                rg(theirs);
+            }
+        };
         let (ours, theirs) = in_turn(ROUNDS, || search(&ours), theirs);
         let (theirs, ratio) = if has_rg {
             (shown(theirs), format!("{:.2}x", ratio(ours, theirs)))
         } else {
-            ("skipped".into(), "".into())
+            ("skipped".into(), String::new())
         };
         println!("| {what} | {} | {theirs} | {ratio} | {goal} |", shown(ours));
     }

@@ -3,7 +3,7 @@
 //! Names hold odd bytes, folders are hidden or ignored, files are binary, empty, without a last line end. What is
 //! compared: the lines, their order, the totals of every mode, the names, and that pages put one after the other are the
 //! whole.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test says what it skips")]
 
 #[path = "search/session.rs"]
 mod session;

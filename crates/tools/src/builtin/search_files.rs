@@ -255,7 +255,7 @@ fn named(
 ) -> Answer {
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let files: Vec<PathBuf> = files.drain(..).map(|(_, path)| path).collect();
-    let answer = page.files(&files, reach, plural(files.len(), "file")).with_omitted(omitted);
+    let answer = page.files(&files, reach, &plural(files.len(), "file")).with_omitted(omitted);
     if files.is_empty() {
         let place = answer::place(page.scope, page.cwd);
         return answer.with_zero(&place, None, skipped(), omitted);
@@ -275,7 +275,7 @@ fn matched(
         OutputMode::Content => page.lines(found, rows),
         OutputMode::FilesOnly => {
             let files: Vec<PathBuf> = found.files.iter().map(|(path, _)| path.clone()).collect();
-            page.files(&files, Reach::of(found), files_in_words(found))
+            page.files(&files, Reach::of(found), &files_in_words(found))
         }
         OutputMode::Count => page.counts(found),
     };

@@ -85,7 +85,7 @@ impl Page<'_> {
     }
 
     /// `{"files": […]}` for names or for files with a match.
-    pub(super) fn files(&self, all: &[PathBuf], reach: Reach, summary: String) -> Answer {
+    pub(super) fn files(&self, all: &[PathBuf], reach: Reach, summary: &str) -> Answer {
         let page = self.paths(all);
         let shown = page.len();
         self.finish(json!({ "files": page }), (all.len(), all.len()), shown, reach, summary)
@@ -99,7 +99,7 @@ impl Page<'_> {
         let counts = found.files.iter().skip(self.offset).map(|(_, count)| json!(count));
         let counts: JsonMap = page.into_iter().zip(counts).collect();
         let body = json!({ "counts": counts, "total_files": files.len() });
-        self.finish(body, (found.total(), files.len()), shown, Reach::of(found), in_words(found))
+        self.finish(body, (found.total(), files.len()), shown, Reach::of(found), &in_words(found))
     }
 
     /// The matching lines, as objects or grouped by file.
@@ -139,7 +139,7 @@ impl Page<'_> {
             json!({ "matches_format": format, "matches_text": self.text(&rows) })
         };
         let total = found.total();
-        let mut answer = self.finish(body, (total, total), shown, Reach::of(found), in_words(found));
+        let mut answer = self.finish(body, (total, total), shown, Reach::of(found), &in_words(found));
         let lossy = rows.iter().filter(|row| row.is_lossy).count();
         if lossy > 0 {
             answer.json["lossy_lines"] =
@@ -181,7 +181,7 @@ impl Page<'_> {
         (total, pages): (usize, usize),
         shown: usize,
         reach: Reach,
-        summary: String,
+        summary: &str,
     ) -> Answer {
         let mut json = json!({ "total_count": total });
         if reach.is_partial {

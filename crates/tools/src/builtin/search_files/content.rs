@@ -25,7 +25,7 @@ use grep_searcher::{
 };
 
 use super::pattern::{Engine, Pattern};
-use super::rows::{Row, blocks, of_page};
+use super::rows::{Row, blocks, breaks_in, of_page};
 use super::walk::{Scope, Walker, open_regular};
 
 /// A larger file is only searched if it is named.
@@ -457,7 +457,7 @@ impl<M: Matcher> Sink for &mut Collect<'_, M> {
             let (buffer, range) = (found.buffer(), found.bytes_range_in_buffer());
             let (mut at, mut line) = (range.start, line);
             for (lines, begins) in blocks(self.matcher, buffer, range) {
-                line += buffer[at..lines.start].iter().filter(|&&byte| byte == b'\n').count() as u64;
+                line += breaks_in(&buffer[at..lines.start]);
                 at = lines.start;
                 self.hit(line, &buffer[lines], || begins);
             }

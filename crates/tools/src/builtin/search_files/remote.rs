@@ -26,7 +26,7 @@ use serde_json::Value;
 use super::answer::{Answer, Reach};
 use super::content::{Found, Omitted};
 use super::pattern::{Engine, Pattern};
-use super::rows::{Row, blocks, of_page};
+use super::rows::{Row, blocks, breaks_in, of_page};
 use super::walk::{Scope, Skipped};
 use super::{OutputMode, Page, Wanted, matched, named};
 
@@ -263,9 +263,9 @@ impl There<'_> {
             left = left.saturating_sub(printed.bytes.len());
             let is_whole = printed.limit.is_none();
             match listing.program {
-                Program::Ripgrep => self.from_rg(&printed.bytes, pattern, found, &mut rows),
+                Program::Ripgrep => self.read_rg(&printed.bytes, pattern, found, &mut rows),
                 Program::GrepPerl { .. } | Program::Grep => {
-                    self.from_grep(&printed.bytes, is_whole, pattern, found, &mut rows);
+                    self.read_grep(&printed.bytes, is_whole, pattern, found, &mut rows);
                 }
             }
             found.limit = found.limit.or(printed.limit).or((left == 0).then_some("output_limit"));
@@ -284,18 +284,14 @@ impl There<'_> {
     }
 
     /// Reads what `rg --json` printed.
-    fn from_rg(&self, bytes: &[u8], pattern: &Pattern, found: &mut Found, rows: &mut BTreeMap<PathBuf, Vec<Row>>) {
+    fn read_rg(&self, bytes: &[u8], pattern: &Pattern, found: &mut Found, rows: &mut BTreeMap<PathBuf, Vec<Row>>) {
         for message in bytes.split(|&byte| byte == b'\n') {
             // The last one may be cut off.
             let Ok(message) = serde_json::from_slice::<Value>(message) else { continue };
             let data = &message["data"];
             let Some(path) = bytes_of(&data["path"]).and_then(|path| self.below(&path)) else { continue };
             match message["type"].as_str() {
-                Some("end") if !data["binary_offset"].is_null() => {
-                    if rows.contains_key(&path) {
-                        found.binary.push(path);
-                    }
-                }
+                Some("end") if !data["binary_offset"].is_null() && rows.contains_key(&path) => found.binary.push(path),
                 Some(kind @ ("match" | "context")) => {
                     let (line, lines) = (data["line_number"].as_u64().unwrap_or(0), bytes_of(&data["lines"]));
                     let lines = lines.unwrap_or_default();
@@ -304,7 +300,7 @@ impl There<'_> {
                         let mut line = line;
                         let mut at = 0;
                         for (block, begins) in blocks_of(pattern, &lines) {
-                            line += lines[at..block.start].iter().filter(|&&byte| byte == b'\n').count() as u64;
+                            line += breaks_in(&lines[at..block.start]);
                             at = block.start;
                             rows.push(Row::new(path.clone(), line, &lines[block], begins, true));
                         }
@@ -318,7 +314,7 @@ impl There<'_> {
     }
 
     /// Reads what [`script`] printed with grep: names of binary files, a zero on its own, and the lines.
-    fn from_grep(
+    fn read_grep(
         &self,
         mut bytes: &[u8],
         is_whole: bool,

@@ -27,10 +27,15 @@ impl Row {
     pub(super) fn new(path: PathBuf, line: u64, bytes: &[u8], at: usize, is_match: bool) -> Self {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let breaks = bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let breaks = breaks_in(bytes);
         let (text, is_lossy) = excerpt(bytes, at);
         Self { path, line, last: line + breaks, text, is_lossy, is_match }
     }
+}
+
+/// How many line ends there are.
+pub(super) fn breaks_in(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 /// At most [`LINE_CHARS`] characters of a line, with the match at byte `at` among them, and whether bytes of it are no
