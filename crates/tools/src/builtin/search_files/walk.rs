@@ -75,14 +75,21 @@ impl Scope {
     }
 
     pub(super) fn accepts(&self, below: &Path) -> bool {
+        if self.globs.is_empty() {
+            return true;
+        }
         let stated = self.stated(below);
         self.globs.iter().all(|glob| glob.accepts(&stated, below))
     }
 
     /// Whether the content of a file is not for the model.
     pub(super) fn withholds(&self, below: &Path) -> bool {
-        let judge = self.judge.as_ref();
-        judge.is_some_and(|judge| judge.withholds(&self.stated(below), &self.real(below)).is_some())
+        let Some(judge) = &self.judge else { return false };
+        let real = self.real(below);
+        if self.root == self.real {
+            return judge.withholds(&real, &real).is_some();
+        }
+        judge.withholds(&self.stated(below), &real).is_some()
     }
 
     /// Whether the kind of a hidden entry, or of git's own folder, is left out by its name.
