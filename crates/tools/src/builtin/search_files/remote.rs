@@ -408,6 +408,11 @@ fn script(program: Program, pattern: &Pattern, context: usize) -> Result<String,
     let mut flags = vec![format!("-C {context}")];
     flags.extend(reading.ignore_case.then(|| "-i".to_owned()));
     flags.extend(reading.literal.then(|| "-F".to_owned()));
+    // Whether the rg there was built with that engine cannot be seen, and without it nothing would be found.
+    #[cfg(feature = "pcre2")]
+    if program == Program::Ripgrep && matches!(pattern.engine, Engine::Pcre2(_)) {
+        return Err("look-around and backreferences are only searched on our own disk; look for the plain part".into());
+    }
     let search = if program == Program::Ripgrep {
         flags.extend(reading.multiline.then(|| "-U".to_owned()));
         // In order, so that what is cut off at the end is the end.
