@@ -25,6 +25,15 @@ pub trait Judge: Send + Sync {
         let _ = request;
         None
     }
+
+    /// Why the content of a file is not for a model, as an error that it can go on from; `None` if it may be shown.
+    ///
+    /// Asked by tools that come upon files which no call has named, such as a search: once for every file, so it does no
+    /// I/O. `stated` is the path as it was found, `real` where that leads; both are absolute.
+    fn withholds(&self, stated: &Path, real: &Path) -> Option<String> {
+        let _ = (stated, real);
+        None
+    }
 }
 
 /// What a judge looks at.

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::{
-    Asker, CancellationToken, Check, Edit, Environment, JsonMap, Processes, Todos, ToolResult, ToolSpec, Touches,
+    Asker, CancellationToken, Check, Edit, Environment, JsonMap, Judge, Processes, Todos, ToolResult, ToolSpec, Touches,
 };
 
 /// Something a model can call. It answers three questions and does one thing.
@@ -105,6 +105,8 @@ pub struct ToolCx {
     pub todos: Option<Arc<dyn Todos>>,
     /// The processes in the background, where there can be any.
     pub processes: Option<Arc<dyn Processes>>,
+    /// Who says which files are secret, where somebody does.
+    pub judge: Option<Arc<dyn Judge>>,
     /// State that tools keep from call to call of the same task.
     pub scratch: Arc<Scratch>,
     /// How much a tool may show and how long it may take.
@@ -128,6 +130,9 @@ pub struct Limits {
     pub read_lines: usize,
     /// Characters of one line that are shown.
     pub line_chars: usize,
+    /// Characters of one result that reach the model as they are; a longer one is stored and previewed, so a tool that
+    /// can show less and say so stays below. Set by the runtime, from the model's window.
+    pub result_chars: usize,
 }
 
 impl Default for Limits {
@@ -140,6 +145,7 @@ impl Default for Limits {
             output_bytes: 50_000,
             read_lines: 2_000,
             line_chars: 2_000,
+            result_chars: ToolSpec::DEFAULT_MAX_RESULT_CHARS,
         }
     }
 }

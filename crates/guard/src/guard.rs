@@ -326,6 +326,10 @@ impl Judge for Guard {
         eval::read(command, &world, false).shows_remote.then(|| "the network, by a command".to_owned())
     }
 
+    fn withholds(&self, stated: &Path, real: &Path) -> Option<String> {
+        self.paths.check_read(stated, real).err().map(|refusal| refusal.to_string())
+    }
+
     fn judge(&self, request: &JudgeRequest<'_>) -> Answer {
         let tool = request.spec.name.as_str();
         let policy = self.policy();

@@ -173,7 +173,7 @@ impl Task {
         &self.root
     }
 
-    /// The context of one call of this task.
+    /// The context of one call of this task. Who judges belongs to the dispatcher, which adds it to calls that run.
     pub fn context(&self, call_id: &str, cancel: &CancellationToken) -> ToolCx {
         ToolCx {
             call_id: call_id.to_owned(),
@@ -181,8 +181,9 @@ impl Task {
             asker: self.asker.clone(),
             todos: self.todos.clone(),
             processes: self.processes.clone(),
+            judge: None,
             scratch: Arc::clone(&self.scratch),
-            limits: self.limits,
+            limits: Limits { result_chars: self.budget.per_result, ..self.limits },
             cancel: cancel.clone(),
         }
     }

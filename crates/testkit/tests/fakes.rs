@@ -23,6 +23,7 @@ fn cx(call_id: &str) -> ToolCx {
         asker: None,
         todos: None,
         processes: None,
+        judge: None,
         scratch: Arc::new(Scratch::default()),
         limits: Limits::default(),
         cancel: CancellationToken::new(),

@@ -106,7 +106,7 @@ pub struct Call<'a> {
     /// As the model made it.
     pub(crate) request: &'a ToolCall,
     pub(crate) scope: &'a Scope<'a>,
-    pub(crate) judge: &'a dyn Judge,
+    pub(crate) judge: &'a Arc<dyn Judge>,
     pub(crate) hooks: &'a Hooks,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) deadline: Duration,
@@ -251,7 +251,7 @@ impl Dispatcher {
         let mut call = Call {
             request,
             scope,
-            judge: &*self.judge,
+            judge: &self.judge,
             hooks: &self.hooks,
             snapshot: &snapshot,
             deadline: self.deadline,
