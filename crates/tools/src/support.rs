@@ -1,8 +1,13 @@
 //! What several tools share.
 
+pub(crate) mod diff;
+pub(crate) mod discretion;
 #[allow(dead_code)]
 pub(crate) mod encoding;
 pub(crate) mod known;
+pub(crate) mod matching;
 pub(crate) mod paths;
 pub(crate) mod text;
+//V4A
+pub(crate) mod view;
 pub(crate) mod words;

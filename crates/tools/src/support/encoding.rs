@@ -53,6 +53,14 @@ impl Encoding {
         self.kind == Kind::Utf8
     }
 
+    /// The table, where it is one of the encodings from before Unicode.
+    pub(crate) fn legacy(self) -> Option<&'static encoding_rs::Encoding> {
+        match self.kind {
+            Kind::Legacy(encoding) => Some(encoding),
+            Kind::Utf8 | Kind::Utf16 { .. } => None,
+        }
+    }
+
     /// The bytes of its mark; empty where there is none.
     pub(crate) fn bom(self) -> &'static [u8] {
         match (self.has_bom, self.kind) {
