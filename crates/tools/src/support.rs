@@ -8,6 +8,6 @@ pub(crate) mod known;
 pub(crate) mod matching;
 pub(crate) mod paths;
 pub(crate) mod text;
-//V4A
+pub(crate) mod v4a;
 pub(crate) mod view;
 pub(crate) mod words;

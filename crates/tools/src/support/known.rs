@@ -45,8 +45,28 @@ struct Known(Mutex<HashMap<PathBuf, Fingerprint>>);
 /// Remembers what the task has seen or written.
 pub(crate) async fn remember(cx: &ToolCx, path: &Path, fingerprint: Fingerprint) {
     if let Ok(real) = cx.environment.real_path(path).await {
-        cx.scratch.get::<Known>().0.lock().unwrap_or_else(PoisonError::into_inner).insert(real, fingerprint);
+        learn(cx, &real, fingerprint);
     }
+}
+
+/// The same for a path that is known to be real.
+pub(crate) fn learn(cx: &ToolCx, real: &Path, fingerprint: Fingerprint) {
+    cx.scratch.get::<Known>().0.lock().unwrap_or_else(PoisonError::into_inner).insert(real.to_path_buf(), fingerprint);
+}
+
+/// Forgets a file that is no longer there; `real` is its real path as it was.
+pub(crate) fn forget(cx: &ToolCx, real: &Path) {
+    cx.scratch.get::<Known>().0.lock().unwrap_or_else(PoisonError::into_inner).remove(real);
+}
+
+/// What was seen of a file goes with it to its new name; both are real paths.
+pub(crate) fn moved(cx: &ToolCx, from: &Path, to: &Path) {
+    let known = cx.scratch.get::<Known>();
+    let mut known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+    match known.remove(from) {
+        Some(fingerprint) => known.insert(to.to_path_buf(), fingerprint),
+        None => known.remove(to),
+    };
 }
 
 /// Refuses to go on if the task has seen another content than the one that is there now.

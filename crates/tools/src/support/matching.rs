@@ -22,7 +22,7 @@ use memchr::memmem;
 pub(crate) use self::nearest::{is_there_already, nearest};
 pub(crate) use self::windows::{Alike, Lines, Piece, Window};
 
-use self::folded::{Folded, Kinds};
+use self::folded::{Change, Folded, Kinds};
 use super::text::{is_crlf, to_crlf};
 use super::view::Splice;
 
@@ -179,9 +179,9 @@ impl<'t> Haystack<'t> {
         if places.is_empty() {
             return Ok(None);
         }
+        let change = Change::new(wanted.old, wanted.new, kinds);
         let of_place = |place: &Range<usize>| {
-            let end = self.line_end_near(place);
-            let new = folded::merged(&self.text[place.clone()], wanted.old, wanted.new, kinds, end);
+            let new = change.carried(&self.text[place.clone()], self.line_end_near(place));
             Splice { range: place.clone(), new }
         };
         let splices = places.iter().map(of_place).collect();

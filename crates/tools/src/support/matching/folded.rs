@@ -1,6 +1,8 @@
 //! A text in which signs that mean the same are the same sign, with the way back to where they came from.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::ops::Range;
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::support::view::{common_prefix, common_suffix};
 
@@ -104,66 +106,66 @@ fn led(marks: &[(usize, usize)], at: usize, from: fn(&(usize, usize)) -> usize, 
     }
 }
 
-/// `new` with the characters of `file` wherever it is what `old` was, `file` and `old` being the same text folded. Line
-/// ends that are new are `end`.
-pub(super) fn merged(file: &str, old: &str, new: &str, kinds: Kinds, end: &str) -> String {
-    let (in_file, in_old) = (Folded::of(file, kinds), Folded::of(old, kinds));
-    let own = |from: usize, to: usize| {
-        let there = |at| in_file.original(in_old.from_original(at)?);
-        file.get(there(from)?..there(to)?)
-    };
-    let added = |text: &str| text.replace("\r\n", "\n").replace('\n', end);
-    // An old text that has LF and a new one that has CRLF do not differ in that.
-    let new = &if kinds.concern(old) { new.to_owned() } else { new.replace("\r\n", "\n") };
-    let head = common_prefix(old, new);
-    let tail = common_suffix(&old[head..], &new[head..]);
-    let (old_mid, new_mid) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    let mut text = String::with_capacity(file.len() + new.len());
-    let mut keep = |text: &mut String, at: usize, same: &str| match own(at, at + same.len()) {
-        Some(own) => text.push_str(own),
-        None => text.push_str(&added(same)),
-    };
-    keep(&mut text, 0, &old[..head]);
-    for (at, same, changed) in compared(old_mid, new_mid) {
-        if same {
-            let (at, length) = at;
-            keep(&mut text, head + at, &old_mid[at..at + length]);
-        } else {
-            text.push_str(&added(changed));
-        }
-    }
-    keep(&mut text, old.len() - tail, &old[old.len() - tail..]);
-    text
+/// The way from an old to a new text, to be carried into texts that are the old one folded.
+#[derive(Debug)]
+pub(super) struct Change {
+    old: String,
+    in_old: Folded,
+    kinds: Kinds,
+    pieces: Vec<Piece>,
 }
 
-/// What of `old` is in `new` (where it begins, and how long it is), and what is new, word by word.
-fn compared<'n>(old: &str, new: &'n str) -> Vec<((usize, usize), bool, &'n str)> {
-    /// Larger texts are not compared by words.
+#[derive(Debug)]
+enum Piece {
+    /// This part of the old text stays.
+    Stays(Range<usize>),
+    /// This comes.
+    Comes(String),
+}
+
+impl Change {
+    pub(super) fn new(old: &str, new: &str, kinds: Kinds) -> Self {
+        // An old text that has LF and a new one that has CRLF do not differ in that.
+        let new = &if Kinds::LineEnds.concern(old) { new.to_owned() } else { new.replace("\r\n", "\n") };
+        let head = common_prefix(old, new);
+        let tail = common_suffix(&old[head..], &new[head..]);
+        let mut pieces = vec![Piece::Stays(0..head)];
+        pieces.extend(compared(&old[head..old.len() - tail], head, &new[head..new.len() - tail]));
+        pieces.push(Piece::Stays(old.len() - tail..old.len()));
+        Self { old: old.to_owned(), in_old: Folded::of(old, kinds), kinds, pieces }
+    }
+
+    /// The new text with the characters of `file` wherever it is what the old one was. Line ends that are new are `end`.
+    pub(super) fn carried(&self, file: &str, end: &str) -> String {
+        let in_file = Folded::of(file, self.kinds);
+        let there = |at| in_file.original(self.in_old.from_original(at)?);
+        let own = |range: &Range<usize>| file.get(there(range.start)?..there(range.end)?);
+        let added = |text: &str| text.replace("\r\n", "\n").replace('\n', end);
+        let text = |piece: &Piece| match piece {
+            Piece::Stays(range) => own(range).map_or_else(|| added(&self.old[range.clone()]), str::to_owned),
+            Piece::Comes(new) => added(new),
+        };
+        self.pieces.iter().map(text).collect()
+    }
+}
+
+/// The pieces of a change, word by word. `start` is where `old` begins in the whole old text.
+fn compared(old: &str, start: usize, new: &str) -> Vec<Piece> {
+    /// Larger texts are not compared (old words times new words).
     const MOST: usize = 1_000_000;
     let (a, b) = (words(old), words(new));
     if a.len().saturating_mul(b.len()) > MOST {
-        return vec![((0, 0), false, new)];
+        return vec![Piece::Comes(new.to_owned())];
     }
-    let starts = |words: &[&str]| -> Vec<usize> {
-        let sums = words.iter().scan(0, |at, word| {
-            *at += word.len();
-            Some(*at)
-        });
-        std::iter::once(0).chain(sums).collect()
-    };
-    let (in_old, in_new) = (starts(&a), starts(&b));
+    let mut at = start;
     let mut pieces = Vec::new();
     for op in capture_diff_slices(Algorithm::Myers, &a, &b) {
-        match op {
-            DiffOp::Equal { old_index, len, .. } => {
-                let at = in_old[old_index];
-                pieces.push(((at, in_old[old_index + len] - at), true, ""));
-            }
-            DiffOp::Insert { new_index, new_len, .. } | DiffOp::Replace { new_index, new_len, .. } => {
-                pieces.push(((0, 0), false, &new[in_new[new_index]..in_new[new_index + new_len]]));
-            }
-            DiffOp::Delete { .. } => {}
-        }
+        let length: usize = a[op.old_range()].iter().map(|word| word.len()).sum();
+        pieces.push(match op.tag() {
+            DiffTag::Equal => Piece::Stays(at..at + length),
+            _ => Piece::Comes(b[op.new_range()].concat()),
+        });
+        at += length;
     }
     pieces
 }
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_stays_keeps_its_own_characters() {
-        let merge = |file, old, new| merged(file, old, new, Kinds::Typography, "\r\n");
+        let merge = |file, old, new| Change::new(old, new, Kinds::Typography).carried(file, "\r\n");
         assert_eq!(merge("He said “hello” — ok", "He said \"hello\" -- ok", "He said \"hello\" -- fine"), "He said “hello” — fine");
         assert_eq!(merge("“a” “b”", "\"a\" \"b\"", "\"b\""), "“b”");
         assert_eq!(merge("a—b", "a--b", "a-b"), "a-b");

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use super::windows::{Alike, Lines};
+use super::windows::Lines;
 
 /// A piece of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

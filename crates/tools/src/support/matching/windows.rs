@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::folded::{Folded, Kinds, merged};
+use super::folded::{Change, Folded, Kinds};
 use super::indent::{Shift, common_divisor};
 use crate::support::view::Splice;
 
@@ -221,7 +221,7 @@ impl Window {
         let body = if body == body_old || body.is_empty() {
             body_new.to_owned()
         } else {
-            merged(body, body_old, body_new, Kinds::Typography, "")
+            Change::new(body_old, body_new, Kinds::Typography).carried(body, "")
         };
         indent + &body + if t_new == t_old { t } else { t_new }
     }
