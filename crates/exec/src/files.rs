@@ -246,7 +246,11 @@ impl NewFolders {
         let missing = folder.ancestors().take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect();
         // Made or not, whatever of them exists at the end is taken away again.
         let new = Self(missing);
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(folder).map_err(|error| match error.kind() {
+            // A file is where a folder has to be. That is another trouble than a file that is there already.
+            io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+            _ => error,
+        })?;
         Ok(new)
     }
 

@@ -76,7 +76,7 @@ pub(super) fn tool() -> impl Tool {
         )
         .example(
             r#"{"path": "notes.txt", "edits": [{"old_string": "one", "new_string": "1"}, {"old_string": "three", "new_string": "3"}]}"#,
-            gives(r#"{"success": true, "edits": [{"strategy": "exact", "lines": [1]}, {"strategy": "exact", "lines": [3]}]}"#),
+            gives(r#"{"success": true, "edits": [{"strategy": "exact", "lines": [1], "replacements": 1}, {"strategy": "exact", "lines": [3], "replacements": 1}]}"#),
         )
         .example(
             r#"{"mode": "patch", "patch": "*** Begin Patch\n*** Update File: notes.txt\n one\n-two\n+2\n*** Add File: new.txt\n+hi\n*** End Patch"}"#,

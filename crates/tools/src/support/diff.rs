@@ -84,7 +84,13 @@ fn touched(lines: &Lines<'_>, text: &str, splice: &Splice) -> Range<usize> {
     let first = if text.is_empty() { 0 } else { lines.at(start) };
     // Ends with whole lines: then the line behind it is as it was.
     let is_clean = begins_line(start) && begins_line(end) && (splice.new.is_empty() || splice.new.ends_with('\n'));
-    let last = if is_clean && end == text.len() { lines.len() } else if is_clean { lines.at(end) } else { lines.at(end.min(text.len())) + 1 };
+    let last = if is_clean && end == text.len() {
+        lines.len()
+    } else if is_clean {
+        lines.at(end)
+    } else {
+        lines.at(end.min(text.len())) + 1
+    };
     first..last.min(lines.len())
 }
 
@@ -129,7 +135,15 @@ impl Out {
         // What is the same at both sides is context, and not more of it than elsewhere.
         let (skip, drop) = (head.saturating_sub(CONTEXT), tail.saturating_sub(CONTEXT));
         let line = |at: usize| &text[before.start(at)..before.start(at + 1)];
-        let number = |first: usize, count: usize| if count == 0 { format!("{first},0") } else if count == 1 { format!("{}", first + 1) } else { format!("{},{count}", first + 1) };
+        let number = |first: usize, count: usize| {
+            if count == 0 {
+                format!("{first},0")
+            } else if count == 1 {
+                format!("{}", first + 1)
+            } else {
+                format!("{},{count}", first + 1)
+            }
+        };
         let counts = [old, new].map(|lines| above + lines.len() - skip - drop + below);
         let starts = [first, first_new].map(|first| first + skip - above);
         self.text.push_str(&format!("@@ -{} +{} @@\n", number(starts[0], counts[0]), number(starts[1], counts[1])));
@@ -185,7 +199,8 @@ mod tests {
     use super::*;
 
     fn diff(before: &str, splices: &[(Range<usize>, &str)]) -> String {
-        let splices: Vec<_> = splices.iter().map(|(range, new)| Splice { range: range.clone(), new: (*new).into() }).collect();
+        let splices: Vec<_> =
+            splices.iter().map(|(range, new)| Splice { range: range.clone(), new: (*new).into() }).collect();
         unified(["a/f", "b/f"], &Lines::of(before), before, &splices)
     }
 

@@ -7,8 +7,26 @@ use std::path::Path;
 
 /// Names of files that hold secrets and little else.
 const NAMES: &[&str] = &[
-    ".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".my.cnf", ".boto",
-    ".s3cfg", "credentials", "auth.json", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "shadow", "kubeconfig",
+    ".env",
+    ".envrc",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".htpasswd",
+    ".my.cnf",
+    ".boto",
+    ".s3cfg",
+    "credentials",
+    "auth.json",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "shadow",
+    "kubeconfig",
 ];
 
 /// Ends of such names.
@@ -44,7 +62,9 @@ mod tests {
     #[test]
     fn names_links_and_contents_count_and_templates_do_not() {
         let quiet = |path: &str| keeps_quiet(Path::new(path), Path::new("/w/x"), b"");
-        for path in ["/w/.env", "/w/.ENV", "/w/.env.local", "/w/prod.env", "/w/key.pem", "/home/u/.ssh/config", "/w/.npmrc"] {
+        for path in
+            ["/w/.env", "/w/.ENV", "/w/.env.local", "/w/prod.env", "/w/key.pem", "/home/u/.ssh/config", "/w/.npmrc"]
+        {
             assert!(quiet(path), "{path}");
         }
         for path in ["/w/.env.example", "/w/.env-sample", "/w/environment", "/w/main.rs", "/w/.envoy", "/"] {

@@ -82,8 +82,10 @@ impl Encoding {
             Kind::Utf8 => String::from_utf8_lossy(bytes),
             Kind::Utf16 { is_big } => {
                 let (pairs, rest) = bytes.as_chunks::<2>();
-                let units = pairs.iter().map(|pair| if is_big { u16::from_be_bytes(*pair) } else { u16::from_le_bytes(*pair) });
-                let mut text: String = char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+                let units =
+                    pairs.iter().map(|pair| if is_big { u16::from_be_bytes(*pair) } else { u16::from_le_bytes(*pair) });
+                let mut text: String =
+                    char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
                 text.extend(rest.iter().map(|_| char::REPLACEMENT_CHARACTER));
                 text.into()
             }
@@ -95,9 +97,10 @@ impl Encoding {
     pub(crate) fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, char> {
         match self.kind {
             Kind::Utf8 => Ok(text.as_bytes().into()),
-            Kind::Utf16 { is_big } => {
-                Ok(text.encode_utf16().flat_map(|unit| if is_big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect())
-            }
+            Kind::Utf16 { is_big } => Ok(text
+                .encode_utf16()
+                .flat_map(|unit| if is_big { unit.to_be_bytes() } else { unit.to_le_bytes() })
+                .collect()),
             Kind::Legacy(encoding) => {
                 let (bytes, _, has_lost) = encoding.encode(text);
                 if !has_lost {

@@ -20,7 +20,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 pub(crate) use self::nearest::{is_there_already, nearest};
-pub(crate) use self::windows::{Alike, Lines, Piece, Window};
+pub(crate) use self::windows::{Alike, Lines, Most, Piece, Window};
 
 use self::folded::{Change, Folded, Kinds};
 use super::text::{is_crlf, to_crlf};
@@ -155,6 +155,10 @@ impl<'t> Haystack<'t> {
     }
 
     fn exactly(&self, wanted: Wanted<'_>) -> Result<Option<Found>, Miss> {
+        // An LF is no place in the middle of a CRLF: half of it would stay.
+        if wanted.old.starts_with('\n') && Kinds::LineEnds.concern(self.text) {
+            return Ok(None);
+        }
         let places = literal_places(self.text, wanted)?;
         // Models write LF. In a file that has no other line ends than CRLF, the new lines end so too.
         let new = if self.is_crlf() { to_crlf(wanted.new) } else { wanted.new.to_owned() };
@@ -190,12 +194,23 @@ impl<'t> Haystack<'t> {
     }
 
     fn by_lines(&self, alike: Alike, strategy: Strategy, wanted: Wanted<'_>) -> Result<Option<Found>, Miss> {
-        let (old, new) = (Lines::of(wanted.old), Lines::of(wanted.new));
-        if alike != Alike::Content && wanted.old.trim().is_empty() {
+        let lines = self.lines();
+        let old = Lines::of(wanted.old);
+        let is_possible = match alike {
+            // All else that differs in line ends only was found before.
+            Alike::Content => wanted.old.ends_with('\n') && !self.text.ends_with('\n'),
+            // The longest line is there, up to its indentation: most texts that are nowhere end here.
+            _ => {
+                let longest =
+                    old.contents().into_iter().map(str::trim).max_by_key(|line| line.len()).unwrap_or_default();
+                !longest.is_empty() && memmem::find(self.text.as_bytes(), longest.as_bytes()).is_some()
+            }
+        };
+        if !is_possible {
             return Ok(None);
         }
-        let lines = self.lines();
-        let windows = lines.windows(&old, &new, alike, if wanted.all { usize::MAX } else { MOST_PLACES });
+        let new = Lines::of(wanted.new);
+        let windows = lines.windows(&old, &new, alike, if wanted.all { Most::All } else { Most::Some(MOST_PLACES) });
         if windows.is_empty() {
             return Ok(None);
         }
@@ -204,12 +219,7 @@ impl<'t> Haystack<'t> {
         }
         let pieces = windows::compared(&old, &new);
         let (mut places, mut splices) = (Vec::new(), Vec::new());
-        let mut free = 0;
         for window in windows {
-            if window.first < free {
-                continue;
-            }
-            free = window.first + old.len();
             let splice = lines.replaced(&window, &old, &new, &pieces);
             places.push(splice.range.clone());
             splices.push(splice);
@@ -221,9 +231,27 @@ impl<'t> Haystack<'t> {
     fn line_end_near(&self, place: &Range<usize>) -> &'static str {
         let after = &self.text[place.start..];
         match memchr::memchr(b'\n', after.as_bytes()) {
-            Some(0) => if self.text[..place.start].ends_with('\r') { "\r\n" } else { "\n" },
-            Some(at) => if after.as_bytes()[at - 1] == b'\r' { "\r\n" } else { "\n" },
-            None => if self.is_crlf() { "\r\n" } else { "\n" },
+            Some(0) => {
+                if self.text[..place.start].ends_with('\r') {
+                    "\r\n"
+                } else {
+                    "\n"
+                }
+            }
+            Some(at) => {
+                if after.as_bytes()[at - 1] == b'\r' {
+                    "\r\n"
+                } else {
+                    "\n"
+                }
+            }
+            None => {
+                if self.is_crlf() {
+                    "\r\n"
+                } else {
+                    "\n"
+                }
+            }
         }
     }
 }

@@ -52,7 +52,8 @@ impl<'b> View<'b> {
     /// The file with these bytes, in the encoding it seems to have.
     pub(crate) fn new(bytes: &'b [u8]) -> Self {
         let encoding = Encoding::of(bytes, true);
-        if encoding.legacy().is_some_and(|legacy| is_rather_utf8(bytes) || legacy.decode_without_bom_handling(bytes).1) {
+        if encoding.legacy().is_some_and(|legacy| is_rather_utf8(bytes) || legacy.decode_without_bom_handling(bytes).1)
+        {
             return Self::as_utf8(bytes);
         }
         Self::in_encoding(bytes, encoding)
@@ -111,7 +112,8 @@ impl<'b> View<'b> {
         if let Some(legacy) = self.encoding.legacy() {
             return count_bytes(legacy, &self.bytes[byte..], before.len()).map(|bytes| byte + bytes);
         }
-        let bytes = if self.encoding.is_utf8() { before.len() } else { 2 * before.chars().map(char::len_utf16).sum::<usize>() };
+        let bytes =
+            if self.encoding.is_utf8() { before.len() } else { 2 * before.chars().map(char::len_utf16).sum::<usize>() };
         // Half a character at the end of UTF-16 is shown as a whole one.
         Some((byte + bytes).min(self.bytes.len()))
     }
@@ -128,7 +130,10 @@ impl<'b> View<'b> {
             let start = self.byte_at(range.start, known).ok_or_else(within)?;
             let end = self.byte_at(range.end, (range.start, start)).ok_or_else(within)?;
             known = (range.end, end);
-            let new = self.encoding.encode(new).map_err(|character| CannotWrite::Missing { encoding: self.encoding.name(), character })?;
+            let new = self
+                .encoding
+                .encode(new)
+                .map_err(|character| CannotWrite::Missing { encoding: self.encoding.name(), character })?;
             after.extend_from_slice(&self.bytes[done..start]);
             after.extend_from_slice(&new);
             done = end;
@@ -183,7 +188,8 @@ fn utf8<'b>(body: &'b [u8], start: usize, marks: &mut Vec<(usize, usize)>) -> Co
 fn is_rather_utf8(bytes: &[u8]) -> bool {
     let (mut letters, mut damage) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {
-        letters += chunk.valid().bytes().filter(|byte| *byte >= 0xc0).count();
+        // The longer a character, the less it is there by chance.
+        letters += chunk.valid().bytes().filter(|byte| (0x80..0xc0).contains(byte)).count();
         damage += usize::from(!chunk.invalid().is_empty());
     }
     letters > damage
@@ -221,12 +227,30 @@ mod tests {
             (b"one two\n".to_vec(), "two", "zw\u{f6}lf", "one zw\u{f6}lf\n".as_bytes().to_vec()),
             (b"\xef\xbb\xbftwo".to_vec(), "two", "2", b"\xef\xbb\xbf2".to_vec()),
             // Damaged UTF-8 stays damaged, and stays UTF-8.
-            ("zürich \u{1f600} two".bytes().chain(*b"\xff\x00\xc3").collect(), "two", "é", "zürich \u{1f600} é".bytes().chain(*b"\xff\x00\xc3").collect()),
+            (
+                "zürich \u{1f600} two".bytes().chain(*b"\xff\x00\xc3").collect(),
+                "two",
+                "é",
+                "zürich \u{1f600} é".bytes().chain(*b"\xff\x00\xc3").collect(),
+            ),
             (b"caf\xe9 one\ntwo\n".to_vec(), "two", "th\u{e9}", b"caf\xe9 one\nth\xe9\n".to_vec()),
             (b"caf\xe9 one\ntwo\n".to_vec(), "one", "1", b"caf\xe9 1\ntwo\n".to_vec()),
             (sjis(japanese), "two", "二", sjis(&japanese.replace("two", "二"))),
-            (utf16(b"\xff\xfe", "é\u{1f600}\ntwo\n"), "two", "\u{1f600}", utf16(b"\xff\xfe", "é\u{1f600}\n\u{1f600}\n")),
-            (utf16(b"\xfe\xff", &"é\u{1f600}x".repeat(3_000)).into_iter().chain(utf16(b"\xfe\xff", "two")[2..].to_vec()).collect(), "two", "2", utf16(b"\xfe\xff", &("é\u{1f600}x".repeat(3_000) + "2"))),
+            (
+                utf16(b"\xff\xfe", "é\u{1f600}\ntwo\n"),
+                "two",
+                "\u{1f600}",
+                utf16(b"\xff\xfe", "é\u{1f600}\n\u{1f600}\n"),
+            ),
+            (
+                utf16(b"\xfe\xff", &"é\u{1f600}x".repeat(3_000))
+                    .into_iter()
+                    .chain(utf16(b"\xfe\xff", "two")[2..].to_vec())
+                    .collect(),
+                "two",
+                "2",
+                utf16(b"\xfe\xff", &("é\u{1f600}x".repeat(3_000) + "2")),
+            ),
             ([utf16(b"\xff\xfe", "two"), vec![7]].concat(), "two", "2", [utf16(b"\xff\xfe", "2"), vec![7]].concat()),
         ] {
             assert_eq!(replaced(&before, old, new).unwrap(), after, "{old:?} in {before:x?}");

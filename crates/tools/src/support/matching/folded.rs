@@ -93,7 +93,12 @@ impl Folded {
     }
 }
 
-fn led(marks: &[(usize, usize)], at: usize, from: fn(&(usize, usize)) -> usize, to: fn(&(usize, usize)) -> usize) -> Option<usize> {
+fn led(
+    marks: &[(usize, usize)],
+    at: usize,
+    from: fn(&(usize, usize)) -> usize,
+    to: fn(&(usize, usize)) -> usize,
+) -> Option<usize> {
     let next = marks.partition_point(|mark| from(mark) < at);
     if let Some(mark) = marks.get(next).filter(|mark| from(mark) == at) {
         return Some(to(mark));
@@ -205,7 +210,10 @@ mod tests {
     #[test]
     fn what_stays_keeps_its_own_characters() {
         let merge = |file, old, new| Change::new(old, new, Kinds::Typography).carried(file, "\r\n");
-        assert_eq!(merge("He said “hello” — ok", "He said \"hello\" -- ok", "He said \"hello\" -- fine"), "He said “hello” — fine");
+        assert_eq!(
+            merge("He said “hello” — ok", "He said \"hello\" -- ok", "He said \"hello\" -- fine"),
+            "He said “hello” — fine"
+        );
         assert_eq!(merge("“a” “b”", "\"a\" \"b\"", "\"b\""), "“b”");
         assert_eq!(merge("a—b", "a--b", "a-b"), "a-b");
         assert_eq!(merge("a\r\nb\nc", "a\nb\nc", "a\nx\nb\nc"), "a\r\nx\r\nb\nc");

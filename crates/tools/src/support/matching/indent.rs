@@ -29,7 +29,11 @@ impl Shift {
         let there = || pairs.iter().map(|(_, there)| *there);
         let is = |letter: u8| move |indent: &str| indent.bytes().all(|byte| byte == letter);
         let is_any = |indent: &str| !indent.is_empty();
-        if sent().all(is(b' ')) && sent().any(is_any) && there().any(|indent| indent.starts_with('\t')) && there().all(|indent| split(indent).is_some()) {
+        if sent().all(is(b' '))
+            && sent().any(is_any)
+            && there().any(|indent| indent.starts_with('\t'))
+            && there().all(|indent| split(indent).is_some())
+        {
             return Self::to_tabs(pairs, sent().map(str::len).fold(0, common_divisor));
         }
         if sent().all(is(b'\t')) && sent().any(is_any) && there().all(is(b' ')) && there().any(is_any) {

@@ -71,7 +71,12 @@ fn by_letters(lines: &Lines<'_>, old: &Lines<'_>) -> Option<usize> {
     const BEST: usize = 16;
     /// Less alike is not near.
     const NEAR: f32 = 0.5;
-    let (at, sent) = old.contents().into_iter().enumerate().filter(|(_, line)| says_something(line)).max_by_key(|(_, line)| line.len().min(MOST_LETTERS))?;
+    let (at, sent) = old
+        .contents()
+        .into_iter()
+        .enumerate()
+        .filter(|(_, line)| says_something(line))
+        .max_by_key(|(_, line)| line.len().min(MOST_LETTERS))?;
     let sent = cut(sent.trim());
     let wanted = letters(sent);
     let mut best: Vec<(usize, usize)> = Vec::new();
@@ -89,7 +94,9 @@ fn by_letters(lines: &Lines<'_>, old: &Lines<'_>) -> Option<usize> {
             best.truncate(BEST);
         }
     }
-    let ratio = |index: usize| TextDiff::configure().algorithm(Algorithm::Myers).diff_chars(cut(lines.content(index).trim()), sent).ratio();
+    let ratio = |index: usize| {
+        TextDiff::configure().algorithm(Algorithm::Myers).diff_chars(cut(lines.content(index).trim()), sent).ratio()
+    };
     let scored = best.into_iter().map(|(_, index)| (ratio(index), index)).filter(|(ratio, _)| *ratio >= NEAR);
     scored.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, index)| index.saturating_sub(at))
 }
@@ -153,7 +160,10 @@ mod tests {
         let text = "fn a() {\n    one();\n}\n\nfn b() {\n    one();\n    two();\n}\n";
         let found = near(text, "fn b() {\n    one();\n    three();\n}").unwrap();
         assert_eq!((found.first, found.last), (5, 8));
-        assert_eq!(found.shown, "    5 | fn b() {\n    6 |     one();\n-     |     three();\n+   7 |     two();\n    8 | }\n");
+        assert_eq!(
+            found.shown,
+            "    5 | fn b() {\n    6 |     one();\n-     |     three();\n+   7 |     two();\n    8 | }\n"
+        );
     }
 
     #[test]

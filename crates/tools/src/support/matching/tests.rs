@@ -38,6 +38,7 @@ fn line_ends() {
     // In a mixed file each line keeps its own, and a new one ends like its neighbour.
     gives(LineEnds, "a\r\nb\nc\r\nd\n", "a\nb\nc\n", "a\nb\nx\nc\n", "a\r\nb\nx\r\nc\r\nd\n");
     gives(LineEnds, "one a\r\nb two\r\nx\n", "a\nb", "A\nB", "one A\r\nB two\r\nx\n");
+    gives(LineEnds, "a\r\nb\r\n", "\nb", " b", "a b\r\n");
     gives(LineEnds, "first\nlast", "last\n", "LAST\n", "first\nLAST");
     gives(LineEnds, "a\r\nb", "a\nb\n", "a\nc\n", "a\r\nc");
     gives(LineEnds, "a\r\nb\r\nc", "a\nb\n", "", "c");
@@ -51,6 +52,7 @@ fn trailing_blanks() {
     // Blanks that nobody mentioned stay, also where the line changes.
     gives(TrailingBlanks, "hello  \nworld\n", "hello\nworld\n", "hallo\nworld\n", "hallo  \nworld\n");
     gives(TrailingBlanks, "a\n\t\nb\n", "a\n\nb", "a\n\nc", "a\n\t\nc\n");
+    gives(TrailingBlanks, "a \nb", "a\nb\n", "a\nc\n", "a \nc");
     gives(TrailingBlanks, "a \r\nb\r\n", "a\nb\n", "a\nx\nb\n", "a \r\nx\r\nb\r\n");
 }
 
@@ -98,7 +100,10 @@ fn several_places_are_none_unless_all_are_meant() {
     assert_eq!(replaced("k \nv\nk\nv \n", "k\nv\n", "q\n", false), Err(Miss::Several(vec![0, 5])));
     assert_eq!(replaced("k\nk\n", "k", "z", true), Ok((Strategy::Exact, "z\nz\n".into())));
     let (old, new) = ("k\nv", "q\nw");
-    assert_eq!(replaced("k\r\nv\r\nk\r\nv\r\n", old, new, true), Ok((Strategy::LineEnds, "q\r\nw\r\nq\r\nw\r\n".into())));
+    assert_eq!(
+        replaced("k\r\nv\r\nk\r\nv\r\n", old, new, true),
+        Ok((Strategy::LineEnds, "q\r\nw\r\nq\r\nw\r\n".into()))
+    );
     assert_eq!(replaced("a \na \na \n", "a\na\n", "b\n", true), Ok((Strategy::TrailingBlanks, "b\na \n".into())));
 }
 

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::hash::{DefaultHasher, Hasher as _};
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
@@ -47,6 +46,15 @@ pub(crate) struct Window {
     alike: Alike,
 }
 
+/// How many windows are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Most {
+    /// Every one that does not overlap with the one before it.
+    All,
+    /// So many.
+    Some(usize),
+}
+
 /// A part of a change from old to new lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
@@ -56,8 +64,9 @@ pub(crate) enum Piece {
     Change(Range<usize>, Range<usize>),
 }
 
-/// How many lines are compared at most to find out which of the runs with the right numbers are meant.
-const MOST_COMPARED: usize = 2_000_000;
+/// How many lines more than the text has are compared to find out which of the runs with the right numbers are meant.
+/// It takes a text that was made for it to need more, and then nothing is found.
+const MORE_COMPARED: usize = 200_000;
 
 impl<'t> Lines<'t> {
     pub(crate) fn of(text: &'t str) -> Self {
@@ -116,22 +125,28 @@ impl<'t> Lines<'t> {
     }
 
     fn numbers(&self, alike: Alike) -> &[u64] {
-        let number = |at| {
-            let mut hasher = DefaultHasher::new();
-            hasher.write(key(alike, self.content(at)).as_bytes());
-            hasher.finish()
-        };
+        let number = |at| number(key(alike, self.content(at)).as_bytes());
         self.numbers[alike as usize].get_or_init(|| (0..self.len()).map(number).collect())
     }
 
-    /// Where lines like `old` are, at most `most` places (they may overlap), in order. `new` is what will come there.
-    pub(crate) fn windows(&self, old: &Lines<'_>, new: &Lines<'_>, alike: Alike, most: usize) -> Vec<Window> {
-        let mut windows = Vec::new();
-        let mut left = MOST_COMPARED;
+    /// Where lines like `old` are, in order: all of them that do not overlap if `all`, else the first few, which may.
+    /// `new` is what will come there.
+    pub(crate) fn windows(&self, old: &Lines<'_>, new: &Lines<'_>, alike: Alike, most: Most) -> Vec<Window> {
+        let mut windows: Vec<Window> = Vec::new();
+        let mut left = self.len() + MORE_COMPARED;
+        let is_open = |windows: &[Window], first: usize| match most {
+            Most::All => windows.last().is_none_or(|last| last.first + old.len() <= first),
+            Most::Some(_) => true,
+        };
         for first in runs(self.numbers(alike), old.numbers(alike)) {
-            let Some(rest) = left.checked_sub(old.len()).filter(|_| windows.len() < most) else { break };
-            left = rest;
-            windows.extend(self.window(first, old, new, alike));
+            if matches!(most, Most::Some(most) if windows.len() == most) {
+                break;
+            }
+            if is_open(&windows, first) {
+                let Some(rest) = left.checked_sub(old.len()) else { return Vec::new() };
+                left = rest;
+                windows.extend(self.window(first, old, new, alike));
+            }
         }
         windows
     }
@@ -163,17 +178,27 @@ impl<'t> Lines<'t> {
             (false, true) => self.end_like(last),
             (_, false) => "",
         };
-        Splice { range: self.start(window.first)..end, new: self.joined(&self.rewritten(window, old, new, pieces), after) }
+        Splice {
+            range: self.start(window.first)..end,
+            new: self.joined(&self.rewritten(window, old, new, pieces), after),
+        }
     }
 
     /// The lines that come in place of a window, each with the line of the file whose end it takes.
-    pub(crate) fn rewritten(&self, window: &Window, old: &Lines<'_>, new: &Lines<'_>, pieces: &[Piece]) -> Vec<(String, usize)> {
+    pub(crate) fn rewritten(
+        &self,
+        window: &Window,
+        old: &Lines<'_>,
+        new: &Lines<'_>,
+        pieces: &[Piece],
+    ) -> Vec<(String, usize)> {
         let mut lines = Vec::new();
         let mut like = window.first;
         for piece in pieces {
             match piece {
                 Piece::Keep(kept) => {
-                    lines.extend(kept.clone().map(|at| (self.content(window.first + at).to_owned(), window.first + at)));
+                    lines
+                        .extend(kept.clone().map(|at| (self.content(window.first + at).to_owned(), window.first + at)));
                     like = window.first + kept.end.saturating_sub(1);
                 }
                 // As many as before: each is the one before it, changed.
@@ -256,6 +281,18 @@ pub(super) fn compared(old: &Lines<'_>, new: &Lines<'_>) -> Vec<Piece> {
     pieces
 }
 
+/// A number for a line. Two lines may have the same one; that is looked at later.
+fn number(line: &[u8]) -> u64 {
+    /// Odd, and without a pattern: the digits of pi.
+    const MIX: u64 = 0x243f_6a88_85a3_08d3;
+    let (words, rest) = line.as_chunks::<8>();
+    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(MIX).rotate_left(29);
+    let sum = words.iter().fold(line.len() as u64, |sum, word| mix(sum, u64::from_le_bytes(*word)));
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(mix(sum, u64::from_le_bytes(last)), 1)
+}
+
 fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t')
 }
@@ -267,7 +304,11 @@ fn key(alike: Alike, line: &str) -> Cow<'_, str> {
         Alike::Indentation => line.trim_matches(is_blank).into(),
         Alike::Typography => {
             let line = line.trim_end_matches(is_blank);
-            if Kinds::Typography.concern(line) { Folded::of(line, Kinds::Typography).text().to_owned().into() } else { line.into() }
+            if Kinds::Typography.concern(line) {
+                Folded::of(line, Kinds::Typography).text().to_owned().into()
+            } else {
+                line.into()
+            }
         }
     }
 }

@@ -33,9 +33,15 @@ enum Undo {
 
 /// Makes every step. Answers with the files that were to be removed and lie aside under another name, because they could
 /// not be: that is said, and is no reason to take back what was done.
-pub(crate) async fn apply(environment: Arc<dyn Environment>, cancel: CancellationToken, steps: Vec<Step>) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) async fn apply(
+    environment: Arc<dyn Environment>,
+    cancel: CancellationToken,
+    steps: Vec<Step>,
+) -> Result<Vec<PathBuf>, Failure> {
     let work = tokio::spawn(async move { Journal::new(environment).run(&cancel, steps).await });
-    work.await.unwrap_or_else(|error| Err(Failure { why: error.to_string(), left: vec!["the files may be in any state".into()] }))
+    work.await.unwrap_or_else(|error| {
+        Err(Failure { why: error.to_string(), left: vec!["the files may be in any state".into()] })
+    })
 }
 
 struct Journal {
@@ -108,9 +114,13 @@ impl Journal {
         let mut left = Vec::new();
         for undo in self.done.into_iter().rev() {
             let (undone, folders, what) = match undo {
-                Undo::Write { path, before } => (self.environment.write(&path, &before).await.map(drop), Vec::new(), path),
+                Undo::Write { path, before } => {
+                    (self.environment.write(&path, &before).await.map(drop), Vec::new(), path)
+                }
                 Undo::Remove { path, folders } => (self.environment.remove(&path).await, folders, path),
-                Undo::Rename { from, to, folders } => (self.environment.rename(&to, &from).await.map(drop), folders, from),
+                Undo::Rename { from, to, folders } => {
+                    (self.environment.rename(&to, &from).await.map(drop), folders, from)
+                }
             };
             if let Err(error) = undone {
                 left.push(format!("{} could not be put back: {error}", what.display()));

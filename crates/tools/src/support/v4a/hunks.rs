@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::parse::{Hunk, Sign};
-use crate::support::matching::{Alike, Lines, MOST_PLACES, Piece, Strategy, Window, nearest};
+use crate::support::matching::{Alike, Lines, MOST_PLACES, Most, Piece, Strategy, Window, nearest};
 use crate::support::view::Splice;
 
 /// A hunk at its place.
@@ -45,7 +45,9 @@ pub(crate) fn placed(text: &str, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<NoPl
                 cursor = range.end;
                 placed.push((range, found));
             }
-            Err(no) => wrong.push(NoPlace { why: format!("the hunk at line {} of the patch {}", hunk.at, no.why), ..no }),
+            Err(no) => {
+                wrong.push(NoPlace { why: format!("the hunk at line {} of the patch {}", hunk.at, no.why), ..no })
+            }
         }
     }
     placed.sort_by_key(|(_, placed)| (placed.splice.range.start, placed.splice.range.end));
@@ -77,7 +79,13 @@ fn place(lines: &Lines<'_>, text: &str, hunk: &Hunk, cursor: usize) -> Result<(R
     Err(first_error.unwrap_or_else(|| NoPlace::new("has no lines")))
 }
 
-fn found(lines: &Lines<'_>, text: &str, hunk: &Hunk, body: &[(Sign, String)], cursor: usize) -> Result<(Range<usize>, Placed), NoPlace> {
+fn found(
+    lines: &Lines<'_>,
+    text: &str,
+    hunk: &Hunk,
+    body: &[(Sign, String)],
+    cursor: usize,
+) -> Result<(Range<usize>, Placed), NoPlace> {
     let side = |left_out: Sign| {
         let lines = body.iter().filter(|(sign, _)| *sign != left_out);
         lines.fold(String::new(), |text, (_, line)| text + line + "\n")
@@ -93,7 +101,7 @@ fn found(lines: &Lines<'_>, text: &str, hunk: &Hunk, body: &[(Sign, String)], cu
         if strategy != Strategy::Exact && old.contents().iter().all(|line| line.trim().is_empty()) {
             break;
         }
-        let mut windows = lines.windows(&old, &new, alike, MOST_CANDIDATES);
+        let mut windows = lines.windows(&old, &new, alike, Most::Some(MOST_CANDIDATES));
         if windows.is_empty() {
             continue;
         }
@@ -113,12 +121,14 @@ fn found(lines: &Lines<'_>, text: &str, hunk: &Hunk, body: &[(Sign, String)], cu
             (true, (true, false)) => lines.end_like(range.end - 1),
             _ => lines.end(range.end - 1),
         };
-        let splice = Splice { range: lines.start(range.start)..lines.start(range.end), new: lines.joined(&new_lines, after) };
+        let splice =
+            Splice { range: lines.start(range.start)..lines.start(range.end), new: lines.joined(&new_lines, after) };
         let line = range.start + 1;
         return Ok((range, Placed { splice: shortened(text, splice, lines, &new_lines), strategy, line }));
     }
     let nearest = nearest(lines, &old);
-    let place = nearest.as_ref().map_or(String::new(), |near| format!("; the nearest text begins in line {}", near.first));
+    let place =
+        nearest.as_ref().map_or(String::new(), |near| format!("; the nearest text begins in line {}", near.first));
     Err(NoPlace {
         why: format!("was not found{place}. Read the file and copy its lines exactly"),
         nearest: nearest.map(|near| near.shown),
@@ -141,7 +151,13 @@ fn shortened(text: &str, splice: Splice, lines: &Lines<'_>, new: &[(String, usiz
 }
 
 /// The one window that is meant.
-fn chosen<'w>(lines: &Lines<'_>, hunk: &Hunk, windows: &'w [Window], length: usize, cursor: usize) -> Result<&'w Window, NoPlace> {
+fn chosen<'w>(
+    lines: &Lines<'_>,
+    hunk: &Hunk,
+    windows: &'w [Window],
+    length: usize,
+    cursor: usize,
+) -> Result<&'w Window, NoPlace> {
     if let [only] = windows {
         return Ok(only);
     }
@@ -151,7 +167,8 @@ fn chosen<'w>(lines: &Lines<'_>, hunk: &Hunk, windows: &'w [Window], length: usi
     }
     let open = if later.is_empty() { windows.iter().collect() } else { later };
     let after_hints = hint_places(lines, &hunk.hints).into_iter();
-    let mut meant: Vec<&Window> = after_hints.filter_map(|hint| open.iter().find(|window| window.first + length > hint).copied()).collect();
+    let mut meant: Vec<&Window> =
+        after_hints.filter_map(|hint| open.iter().find(|window| window.first + length > hint).copied()).collect();
     meant.dedup();
     if let [only] = meant[..] {
         return Ok(only);
@@ -159,13 +176,18 @@ fn chosen<'w>(lines: &Lines<'_>, hunk: &Hunk, windows: &'w [Window], length: usi
     if let Some(exact) = open.iter().find(|window| Some(window.first + 1) == hunk.line) {
         return Ok(exact);
     }
-    let mut places: Vec<String> = windows.iter().take(MOST_PLACES - 1).map(|window| (window.first + 1).to_string()).collect();
+    let mut places: Vec<String> =
+        windows.iter().take(MOST_PLACES - 1).map(|window| (window.first + 1).to_string()).collect();
     if windows.len() >= MOST_PLACES {
         places.push("…".into());
     }
     Err(NoPlace::new(format!(
         "fits at {} places (lines {}). Add lines around it, or name the function or class before it after `@@`",
-        if windows.len() == MOST_CANDIDATES { format!("at least {}", windows.len()) } else { windows.len().to_string() },
+        if windows.len() == MOST_CANDIDATES {
+            format!("at least {}", windows.len())
+        } else {
+            windows.len().to_string()
+        },
         places.join(", ")
     )))
 }
@@ -176,7 +198,11 @@ fn hint_places(lines: &Lines<'_>, hints: &[String]) -> Vec<usize> {
     let mut places: Vec<usize> = Vec::new();
     for (level, hint) in hints.iter().enumerate() {
         let all = lines_like(lines, hint);
-        places = if level == 0 { all } else { places.iter().filter_map(|outer| all.iter().find(|at| *at > outer).copied()).collect() };
+        places = if level == 0 {
+            all
+        } else {
+            places.iter().filter_map(|outer| all.iter().find(|at| *at > outer).copied()).collect()
+        };
         places.dedup();
     }
     places
@@ -185,13 +211,21 @@ fn hint_places(lines: &Lines<'_>, hints: &[String]) -> Vec<usize> {
 /// The lines that are a hint, or else those that contain it.
 fn lines_like(lines: &Lines<'_>, hint: &str) -> Vec<usize> {
     let hint = hint.trim();
-    let with = |fits: &dyn Fn(&str) -> bool| (0..lines.len()).filter(|at| fits(lines.content(*at))).take(MOST_CANDIDATES).collect::<Vec<_>>();
+    let with = |fits: &dyn Fn(&str) -> bool| {
+        (0..lines.len()).filter(|at| fits(lines.content(*at))).take(MOST_CANDIDATES).collect::<Vec<_>>()
+    };
     let same = with(&|line| line.trim() == hint);
     if same.is_empty() { with(&|line| line.contains(hint)) } else { same }
 }
 
 /// A hunk that only adds: after its hint, or at the end of the file.
-fn inserted(lines: &Lines<'_>, text: &str, hunk: &Hunk, body: &[(Sign, String)], cursor: usize) -> Result<(Range<usize>, Placed), NoPlace> {
+fn inserted(
+    lines: &Lines<'_>,
+    text: &str,
+    hunk: &Hunk,
+    body: &[(Sign, String)],
+    cursor: usize,
+) -> Result<(Range<usize>, Placed), NoPlace> {
     let at = if hunk.hints.is_empty() || hunk.is_at_end {
         lines.len()
     } else {
@@ -199,7 +233,12 @@ fn inserted(lines: &Lines<'_>, text: &str, hunk: &Hunk, body: &[(Sign, String)],
         let later: Vec<usize> = places.iter().copied().filter(|at| *at >= cursor).collect();
         match (&places[..], &later[..]) {
             ([only], _) | (_, [only]) => only + 1,
-            ([], _) => return Err(NoPlace::new(format!("only adds lines, and its hint `{}` is not in the file", hunk.hints.join("` `")))),
+            ([], _) => {
+                return Err(NoPlace::new(format!(
+                    "only adds lines, and its hint `{}` is not in the file",
+                    hunk.hints.join("` `")
+                )));
+            }
             (several, _) => {
                 let lines: Vec<String> = several.iter().take(MOST_PLACES - 1).map(|at| (at + 1).to_string()).collect();
                 return Err(NoPlace::new(format!(
@@ -249,7 +288,8 @@ mod tests {
     fn patched(file: &str, hunks: &str) -> Result<String, String> {
         let operations = parse(&format!("*** Update File: f\n{hunks}")).unwrap();
         let [Operation::Update { hunks, .. }] = &operations[..] else { panic!("{operations:?}") };
-        let found = placed(file, hunks).map_err(|wrong| wrong.into_iter().map(|no| no.why).collect::<Vec<_>>().join("; "))?;
+        let found =
+            placed(file, hunks).map_err(|wrong| wrong.into_iter().map(|no| no.why).collect::<Vec<_>>().join("; "))?;
         let splices: Vec<_> = found.into_iter().map(|found| found.splice).collect();
         Ok(String::from_utf8(View::new(file.as_bytes()).spliced(&splices).unwrap()).unwrap())
     }
@@ -318,7 +358,10 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said_with_what_is_near() {
         let said = patched("one line here\nanother line\n", "-one line there\n+x\n").unwrap_err();
-        assert_eq!(said, "the hunk at line 2 of the patch was not found; the nearest text begins in line 1. Read the file and copy its lines exactly");
+        assert_eq!(
+            said,
+            "the hunk at line 2 of the patch was not found; the nearest text begins in line 1. Read the file and copy its lines exactly"
+        );
         let said = patched("a\nb\n", "@@\n-a\n+x\n*** End of File\n").unwrap_err();
         assert!(said.contains("not there"), "{said}");
         assert!(patched("a\nb\n", "@@\n-a\n-b\n+x\n@@\n-b\n+y\n").unwrap_err().contains("two hunks change line 2"));

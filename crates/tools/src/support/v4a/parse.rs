@@ -217,7 +217,9 @@ impl<'l> Reader<'l> {
         while let Some(line) = self.peek() {
             match header(line) {
                 Some(Header::MoveTo(path)) if hunks.is_empty() && to.is_none() => to = Some(self.path(path)?),
-                Some(Header::MoveTo(_)) => return self.wrong("`*** Move to:` stands right behind `*** Update File:`, once"),
+                Some(Header::MoveTo(_)) => {
+                    return self.wrong("`*** Move to:` stands right behind `*** Update File:`, once");
+                }
                 Some(Header::EndOfFile) => {
                     if let Some(hunk) = hunks.last_mut() {
                         hunk.is_at_end = true;
@@ -321,11 +323,14 @@ mod tests {
         let whole = format!("Here it is:\n```\n*** Begin Patch\n{inner}*** End Patch\n```\nDone.\n");
         let operations = parse(inner).unwrap();
         assert_eq!(parse(&whole.replace('\n', "\r\n")).unwrap().len(), 4);
-        assert_eq!(operations[1..], [
-            Operation::Add { path: "-n".into(), content: "one\n\ntwo\n".into() },
-            Operation::Delete { path: "d".into() },
-            Operation::Move { path: "e".into(), to: "f g".into() },
-        ]);
+        assert_eq!(
+            operations[1..],
+            [
+                Operation::Add { path: "-n".into(), content: "one\n\ntwo\n".into() },
+                Operation::Delete { path: "d".into() },
+                Operation::Move { path: "e".into(), to: "f g".into() },
+            ]
+        );
         let Operation::Update { path, to, hunks } = &operations[0] else { panic!("{operations:?}") };
         assert_eq!((path.as_str(), to.as_deref(), hunks.len()), ("my dir/a b.txt", Some("c"), 1));
         let line = |sign, text: &str| (sign, text.to_owned());
@@ -344,7 +349,11 @@ mod tests {
             ("@@ -3,2 +3,4 @@", &[], Some(3)),
             ("@@ -3 +3 @@ fn main() {", &["fn main() {"], Some(3)),
         ] {
-            assert_eq!((&hints(text).hints[..], hints(text).line), (&wanted.iter().map(|hint| (*hint).to_owned()).collect::<Vec<_>>()[..], line), "{text}");
+            assert_eq!(
+                (&hints(text).hints[..], hints(text).line),
+                (&wanted.iter().map(|hint| (*hint).to_owned()).collect::<Vec<_>>()[..], line),
+                "{text}"
+            );
         }
     }
 

@@ -149,9 +149,13 @@ impl Planner<'_> {
         let said = path.display();
         if let Some(held) = self.files.get(&place.name) {
             return match held {
-                Some(held) if held.is_link => Err(vec![format!("{said} is a link that this patch has moved; change what it leads to").into()]),
+                Some(held) if held.is_link => {
+                    Err(vec![format!("{said} is a link that this patch has moved; change what it leads to").into()])
+                }
                 Some(held) => Ok(held.clone()),
-                None => Err(vec![format!("{said} is not there any more: an operation before this one took it away").into()]),
+                None => {
+                    Err(vec![format!("{said} is not there any more: an operation before this one took it away").into()])
+                }
             };
         }
         if let Some(Some(held)) = self.files.get(&place.real) {
@@ -164,7 +168,12 @@ impl Planner<'_> {
         }
         known::check(self.cx, TOOL, path).await.map_err(|error| vec![error.into()])?;
         let head = self.cx.environment.read(path, 0..4_096).await.unwrap_or_default();
-        Ok(Held { bytes: None, on_disk: place.real.clone(), quiet: keeps_quiet(path, &place.real, &head), is_link: false })
+        Ok(Held {
+            bytes: None,
+            on_disk: place.real.clone(),
+            quiet: keeps_quiet(path, &place.real, &head),
+            is_link: false,
+        })
     }
 
     /// Refuses a place where something is, or where nothing can be.
@@ -197,8 +206,18 @@ impl Planner<'_> {
         let names = ["/dev/null".to_owned(), format!("b/{}", self.name(&path))];
         let diff = quietly(&names, quiet, || diff::whole([&names[0], &names[1]], content, true));
         self.plan.steps.push(Step::Create { path: place.name.clone(), bytes: Arc::clone(&bytes) });
-        self.files.insert(place.name.clone(), Some(Held { bytes: Some(Arc::clone(&bytes)), on_disk: place.name, quiet, is_link: false }));
-        self.plan.outcomes.push(Outcome { path, from: None, before: None, after: Some(Some(bytes)), diff, hunks: Vec::new() });
+        self.files.insert(
+            place.name.clone(),
+            Some(Held { bytes: Some(Arc::clone(&bytes)), on_disk: place.name, quiet, is_link: false }),
+        );
+        self.plan.outcomes.push(Outcome {
+            path,
+            from: None,
+            before: None,
+            after: Some(Some(bytes)),
+            diff,
+            hunks: Vec::new(),
+        });
         Ok(())
     }
 
@@ -224,7 +243,14 @@ impl Planner<'_> {
         };
         self.plan.steps.push(Step::Remove { path: place.name.clone() });
         self.files.insert(place.name, None);
-        self.plan.outcomes.push(Outcome { path, from: None, before: Some(before), after: None, diff, hunks: Vec::new() });
+        self.plan.outcomes.push(Outcome {
+            path,
+            from: None,
+            before: Some(before),
+            after: None,
+            diff,
+            hunks: Vec::new(),
+        });
         Ok(())
     }
 
@@ -234,7 +260,12 @@ impl Planner<'_> {
         let is_link = place.is_link() && !self.files.contains_key(&place.name);
         let mut held = if is_link && hunks.is_empty() {
             // The link itself is moved, wherever it leads.
-            Held { bytes: None, on_disk: place.name.clone(), quiet: keeps_quiet(&path, &place.real, &[]), is_link: true }
+            Held {
+                bytes: None,
+                on_disk: place.name.clone(),
+                quiet: keeps_quiet(&path, &place.real, &[]),
+                is_link: true,
+            }
         } else {
             self.file(&path, &place).await?
         };
@@ -262,7 +293,9 @@ impl Planner<'_> {
             (outcome.before, outcome.after) = (Some(Some(before)), Some(Some(after)));
             (outcome.diff, outcome.hunks) = (changed.diff, changed.hunks);
         }
-        self.files.insert(target, Some(held.clone()));
+        if !held.is_link {
+            self.files.insert(target, Some(held.clone()));
+        }
         if let Some((_, new)) = new_place {
             self.plan.steps.push(Step::Rename { from: place.name.clone(), to: new.name.clone() });
             self.files.insert(place.name, None);
@@ -300,7 +333,11 @@ impl Planner<'_> {
         match self.plan.steps.last_mut() {
             Some(Step::Write { path, after, .. }) if path == target => *after = Arc::clone(becomes),
             Some(Step::Create { path, bytes }) if path == target => *bytes = Arc::clone(becomes),
-            _ => self.plan.steps.push(Step::Write { path: target.to_path_buf(), before: Arc::clone(was), after: Arc::clone(becomes) }),
+            _ => self.plan.steps.push(Step::Write {
+                path: target.to_path_buf(),
+                before: Arc::clone(was),
+                after: Arc::clone(becomes),
+            }),
         }
     }
 }
@@ -312,11 +349,20 @@ struct Edited {
 }
 
 /// The content with its hunks made.
-fn edited(path: &Path, before: &[u8], hunks: &[Hunk], quiet: bool, names: &[String; 2]) -> Result<Edited, Vec<Problem>> {
+fn edited(
+    path: &Path,
+    before: &[u8],
+    hunks: &[Hunk],
+    quiet: bool,
+    names: &[String; 2],
+) -> Result<Edited, Vec<Problem>> {
     let said = path.display();
     let view = View::new(before);
     let found = placed(view.text(), hunks).map_err(|wrong| {
-        let problem = |no: super::hunks::NoPlace| Problem { why: format!("{said}: {}", no.why), nearest: no.nearest.filter(|_| !quiet) };
+        let problem = |no: super::hunks::NoPlace| Problem {
+            why: format!("{said}: {}", no.why),
+            nearest: no.nearest.filter(|_| !quiet),
+        };
         wrong.into_iter().map(problem).collect::<Vec<_>>()
     })?;
     let splices: Vec<Splice> = found.iter().map(|found| found.splice.clone()).collect();
@@ -324,7 +370,8 @@ fn edited(path: &Path, before: &[u8], hunks: &[Hunk], quiet: bool, names: &[Stri
     if after == before {
         return Err(vec![format!("{said} would stay as it is: no hunk changes a line").into()]);
     }
-    let diff = quietly(names, quiet, || diff::unified([&names[0], &names[1]], &Lines::of(view.text()), view.text(), &splices));
+    let diff =
+        quietly(names, quiet, || diff::unified([&names[0], &names[1]], &Lines::of(view.text()), view.text(), &splices));
     Ok(Edited { after, diff, hunks: found.iter().map(|found| (found.strategy, found.line)).collect() })
 }
 
