@@ -131,7 +131,7 @@ pub fn rename(from: &Path, to: &Path) -> Result<Vec<PathBuf>, FileError> {
     let new_folders = NewFolders::make(folder).map_err(failed(to))?;
     match rename_to_nothing(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            carry_over(from, &old, to).map_err(failed(to))?
+            carry_over(from, &old, to).map_err(failed(to))?;
         }
         done => done.map_err(failed(to))?,
     }

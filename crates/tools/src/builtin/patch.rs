@@ -17,14 +17,14 @@ use self::replace::{Change, Made, change};
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
 use crate::support::text::{file_error, is_text};
-use crate::support::v4a::{self, Failure, Operation, Outcome, Plan, Step};
+use crate::support::v4a::{self, Content, Failure, Operation, Outcome, Plan, Step};
 use crate::support::view::View;
 use crate::support::words::quoted;
 
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// `replace` (default): needs path, and old_string with new_string, or edits. `patch`: needs patch.
+    /// `replace` (default): needs path, and `old_string` with `new_string`, or edits. `patch`: needs patch.
     mode: Option<Mode>,
     /// File to change (mode replace).
     path: Option<String>,
@@ -34,7 +34,7 @@ struct Args {
     new_string: Option<String>,
     /// Replace every occurrence instead of requiring exactly one.
     replace_all: Option<bool>,
-    /// Several replacements in the file at once, each with old_string and new_string; all are found in the file as it is now, and all are made or none.
+    /// Several replacements in the file at once, each with `old_string` and `new_string`; all are found in the file as it is now, and all are made or none.
     edits: Option<Vec<One>>,
     /// Mode patch: `*** Begin Patch`, then for each file `*** Update File: PATH` with hunks (`@@ class or function before it`, lines that begin with a blank, `-` or `+`), `*** Add File: PATH` with `+` lines, `*** Delete File: PATH` or `*** Move File: OLD -> NEW`, then `*** End Patch`.
     patch: Option<String>,
@@ -199,9 +199,13 @@ async fn edits(args: Args, cx: ToolCx) -> Result<Vec<Edit>, String> {
         }
         Request::Patch(operations) => {
             let plan = planned(&cx, &operations).await.map_err(|error| error.to_string())?;
-            let text = |content: &Option<Arc<Vec<u8>>>| content.as_ref().map_or_else(|| "(not shown)".to_owned(), |bytes| text_of(bytes));
+            let text = |content: &Content| match content {
+                Content::Nothing => None,
+                Content::Unread => Some("(not shown)".to_owned()),
+                Content::Bytes(bytes) => Some(text_of(bytes)),
+            };
             let edit = |outcome: &Outcome| {
-                let (before, after) = (outcome.before.as_ref().map(text), outcome.after.as_ref().map(text));
+                let (before, after) = (text(&outcome.before), text(&outcome.after));
                 match &outcome.from {
                     Some(from) => vec![Edit::new(from, before, None), Edit::new(&outcome.path, None, after)],
                     None => vec![Edit::new(&outcome.path, before, after)],
@@ -306,8 +310,8 @@ fn told(outcomes: &[Outcome]) -> Value {
                 created.push(path.clone());
                 moved.push(json!({ "from": said(from), "to": path }));
             }
-            (None, None, _) => created.push(path.clone()),
-            (None, _, None) => deleted.push(path.clone()),
+            (None, Content::Nothing, _) => created.push(path.clone()),
+            (None, _, Content::Nothing) => deleted.push(path.clone()),
             (None, _, _) if modified.contains(&path) => {}
             _ => modified.push(path.clone()),
         }

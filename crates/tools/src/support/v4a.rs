@@ -25,4 +25,4 @@ mod plan;
 
 pub(crate) use self::apply::{Failure, apply};
 pub(crate) use self::parse::{Operation, parse};
-pub(crate) use self::plan::{Outcome, Plan, Step, plan, quietly};
+pub(crate) use self::plan::{Content, Outcome, Plan, Step, plan, quietly};

@@ -88,7 +88,7 @@ impl Folded {
     }
 
     /// The other way round.
-    fn from_original(&self, at: usize) -> Option<usize> {
+    fn folded(&self, at: usize) -> Option<usize> {
         led(&self.marks, at, |mark| mark.1, |mark| mark.0)
     }
 }
@@ -143,7 +143,7 @@ impl Change {
     /// The new text with the characters of `file` wherever it is what the old one was. Line ends that are new are `end`.
     pub(super) fn carried(&self, file: &str, end: &str) -> String {
         let in_file = Folded::of(file, self.kinds);
-        let there = |at| in_file.original(self.in_old.from_original(at)?);
+        let there = |at| in_file.original(self.in_old.folded(at)?);
         let own = |range: &Range<usize>| file.get(there(range.start)?..there(range.end)?);
         let added = |text: &str| text.replace("\r\n", "\n").replace('\n', end);
         let text = |piece: &Piece| match piece {
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(folded.text(), "a\n--b...");
         let back: Vec<_> = (0..=8).map(|at| folded.original(at)).collect();
         assert_eq!(back, [Some(0), Some(1), Some(3), None, Some(6), Some(7), None, None, Some(10)]);
-        assert_eq!((folded.from_original(3), folded.from_original(6)), (Some(2), Some(4)));
+        assert_eq!((folded.folded(3), folded.folded(6)), (Some(2), Some(4)));
     }
 
     #[test]

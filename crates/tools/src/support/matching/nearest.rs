@@ -179,7 +179,7 @@ mod tests {
         let long = "word ".repeat(50_000);
         let found = near(&long, &format!("{long}x")).unwrap();
         assert!(found.shown.len() < 1_000, "{}", found.shown.len());
-        let many: String = (0..500).map(|at| format!("line number {at}\n")).collect();
+        let many = (0..500).map(|at| format!("line number {at}\n")).collect::<Vec<_>>().concat();
         assert!(near(&many, &many.replace("number", "no")).unwrap().shown.lines().count() <= 2 * MOST_LINES + 1);
     }
 }

@@ -125,7 +125,7 @@ fn a_search_in_vain_stays_linear() {
     // Each of these takes minutes with two loops inside of one another.
     let same = "x\n".repeat(500_000);
     let blanks = " ".repeat(1_000_000);
-    let stairs: String = (0..100_000).map(|at| format!("{}x\n", " ".repeat(at % 9))).collect();
+    let stairs = (0..100_000).map(|at| format!("{}x\n", " ".repeat(at % 9))).collect::<Vec<_>>().concat();
     let quotes = "“x” ".repeat(100_000);
     let began = std::time::Instant::now();
     for (file, old) in [
@@ -175,8 +175,8 @@ proptest! {
     ) {
         let old = match rung {
             0 => file.replace("\r\n", "\n"),
-            1 => file.lines().map(|line| format!("{}\n", line.trim_end())).collect(),
-            2 => file.lines().map(|line| format!("  {line}\n")).collect(),
+            1 => file.lines().map(|line| format!("{}\n", line.trim_end())).collect::<Vec<_>>().concat(),
+            2 => file.lines().map(|line| format!("  {line}\n")).collect::<Vec<_>>().concat(),
             _ => file.replace('“', "\"").replace('—', "--"),
         };
         if let Ok((_, after)) = replaced(&file, &old, &old, false) {

@@ -46,7 +46,7 @@ pub(crate) fn placed(text: &str, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<NoPl
                 placed.push((range, found));
             }
             Err(no) => {
-                wrong.push(NoPlace { why: format!("the hunk at line {} of the patch {}", hunk.at, no.why), ..no })
+                wrong.push(NoPlace { why: format!("the hunk at line {} of the patch {}", hunk.at, no.why), ..no });
             }
         }
     }

@@ -41,12 +41,28 @@ pub(crate) struct Outcome {
     pub(crate) path: PathBuf,
     /// Its name before, if it gets another one.
     pub(crate) from: Option<PathBuf>,
-    /// The contents before and after; `None` if there is no file then. A content that was not read is `None` inside.
-    pub(crate) before: Option<Option<Arc<Vec<u8>>>>,
-    pub(crate) after: Option<Option<Arc<Vec<u8>>>>,
+    pub(crate) before: Content,
+    pub(crate) after: Content,
     pub(crate) diff: String,
     /// How each hunk was found, and in which line.
     pub(crate) hunks: Vec<(Strategy, usize)>,
+}
+
+/// What is in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// There is no file.
+    Nothing,
+    /// Something that did not have to be read.
+    Unread,
+    /// This.
+    Bytes(Arc<Vec<u8>>),
+}
+
+impl From<Option<Arc<Vec<u8>>>> for Content {
+    fn from(bytes: Option<Arc<Vec<u8>>>) -> Self {
+        bytes.map_or(Self::Unread, Self::Bytes)
+    }
 }
 
 /// Everything that a patch does, in its order.
@@ -213,8 +229,8 @@ impl Planner<'_> {
         self.plan.outcomes.push(Outcome {
             path,
             from: None,
-            before: None,
-            after: Some(Some(bytes)),
+            before: Content::Nothing,
+            after: Content::Bytes(bytes),
             diff,
             hunks: Vec::new(),
         });
@@ -246,8 +262,8 @@ impl Planner<'_> {
         self.plan.outcomes.push(Outcome {
             path,
             from: None,
-            before: Some(before),
-            after: None,
+            before: before.into(),
+            after: Content::Nothing,
             diff,
             hunks: Vec::new(),
         });
@@ -278,8 +294,8 @@ impl Planner<'_> {
         let names = [format!("a/{}", self.name(&path)), format!("b/{}", self.name(&new_path))];
         let mut outcome = Outcome {
             from: to.is_some().then(|| path.clone()),
-            before: Some(held.bytes.clone()),
-            after: Some(held.bytes.clone()),
+            before: held.bytes.clone().into(),
+            after: held.bytes.clone().into(),
             diff: if to.is_some() { format!("--- {}\n+++ {}\n", names[0], names[1]) } else { String::new() },
             path: new_path,
             hunks: Vec::new(),
@@ -290,7 +306,7 @@ impl Planner<'_> {
             let after = Arc::new(changed.after);
             self.write(&target, &before, &after);
             held.bytes = Some(Arc::clone(&after));
-            (outcome.before, outcome.after) = (Some(Some(before)), Some(Some(after)));
+            (outcome.before, outcome.after) = (Content::Bytes(before), Content::Bytes(after));
             (outcome.diff, outcome.hunks) = (changed.diff, changed.hunks);
         }
         if !held.is_link {
