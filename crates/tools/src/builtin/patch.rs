@@ -97,7 +97,8 @@ enum Request {
 
 /// An error after which every file is as it was.
 fn unchanged(message: &str) -> ToolError {
-    ToolError::tell(format!("patch: {message}; nothing was changed")).with("success", false)
+    let said = if message.contains("nothing was changed") { "" } else { "; nothing was changed" };
+    ToolError::tell(format!("patch: {message}{said}")).with("success", false)
 }
 
 impl Args {

@@ -61,7 +61,8 @@ impl<'b> View<'b> {
 
     /// The file read as UTF-8, whatever it seems to be; bytes that are none are `U+FFFD`.
     pub(crate) fn as_utf8(bytes: &'b [u8]) -> Self {
-        Self::in_encoding(bytes, Encoding::UTF8)
+        // What an empty file would have: UTF-8 without a mark.
+        Self::in_encoding(bytes, Encoding::of(b"", true))
     }
 
     fn in_encoding(bytes: &'b [u8], encoding: Encoding) -> Self {

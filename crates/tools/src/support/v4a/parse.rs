@@ -101,7 +101,10 @@ fn header(line: &str) -> Option<Header<'_>> {
 
 /// Reads a patch. The time is linear in its length.
 pub(crate) fn parse(text: &str) -> Result<Vec<Operation>, NoPatch> {
-    let lines: Vec<&str> = text.lines().collect();
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    if lines.last() == Some(&"") {
+        lines.pop();
+    }
     let is = |wanted: fn(&Header<'_>) -> bool| move |line: &&str| header(line).is_some_and(|header| wanted(&header));
     let begin = lines.iter().position(is(|header| matches!(header, Header::Begin)));
     let first = begin.map_or(0, |at| at + 1);
@@ -131,8 +134,14 @@ impl<'l> Reader<'l> {
         Err(NoPatch { line: self.at + 1, why: why.into() })
     }
 
-    fn peek(&self) -> Option<&'l str> {
+    /// The next line as it is.
+    fn raw(&self) -> Option<&'l str> {
         self.lines.get(self.at).copied()
+    }
+
+    /// The next line, without the carriage return of a patch that has CRLF.
+    fn peek(&self) -> Option<&'l str> {
+        self.raw().map(|line| line.strip_suffix('\r').unwrap_or(line))
     }
 
     fn path(&self, path: &str) -> Result<String, NoPatch> {
@@ -145,8 +154,10 @@ impl<'l> Reader<'l> {
             let operation = match header(line) {
                 Some(Header::Add(path)) => {
                     let path = self.path(path)?;
+                    // A carriage return belongs to the new file if the patch itself has none at its line ends.
+                    let is_crlf = self.raw().is_some_and(|line| line.ends_with('\r'));
                     self.at += 1;
-                    Operation::Add { path, content: self.content()? }
+                    Operation::Add { path, content: self.content(is_crlf)? }
                 }
                 Some(Header::Delete(path)) => Operation::Delete { path: self.path(path)? },
                 Some(Header::Move(paths)) => match paths.split_once(" -> ") {
@@ -181,15 +192,18 @@ impl<'l> Reader<'l> {
     }
 
     /// The lines of a new file.
-    fn content(&mut self) -> Result<String, NoPatch> {
+    fn content(&mut self, is_crlf: bool) -> Result<String, NoPatch> {
         let mut content = String::new();
-        let mut blank = 0;
+        let (mut blank, mut has_line) = (0, false);
         while let Some(line) = self.peek() {
+            let follows_line = std::mem::take(&mut has_line);
             match header(line) {
                 Some(Header::EndOfFile) => {}
                 Some(_) => break,
                 None if line.starts_with('\\') => {
-                    content.pop();
+                    if follows_line {
+                        content.pop();
+                    }
                 }
                 // Blank lines count only if more of the file follows.
                 None if line.trim().is_empty() => blank += 1,
@@ -200,7 +214,12 @@ impl<'l> Reader<'l> {
                     };
                     content.extend(std::iter::repeat_n('\n', std::mem::take(&mut blank)));
                     content.push_str(line);
-                    content.push('\n');
+                    content.push_str(if !is_crlf && self.raw().is_some_and(|line| line.ends_with('\r')) {
+                        "\r\n"
+                    } else {
+                        "\n"
+                    });
+                    has_line = true;
                 }
             }
             self.at += 1;
@@ -361,8 +380,11 @@ mod tests {
     fn a_missing_last_line_end_is_told_from_either_side() {
         assert_eq!(hunks("-a\n\\ No newline at end of file\n+b\n")[0].unended, (true, false));
         assert_eq!(hunks("-a\n+b\n\\ No newline at end of file\n")[0].unended, (false, true));
-        let added = parse("*** Add File: f\n+a\n\\ No newline at end of file\n").unwrap();
-        assert_eq!(added, [Operation::Add { path: "f".into(), content: "a".into() }]);
+        let added = |text: &str| parse(text).unwrap();
+        let file = |content: &str| [Operation::Add { path: "f".into(), content: content.into() }];
+        assert_eq!(added("*** Add File: f\n+a\n\\ No newline at end of file\n\\ twice\n"), file("a"));
+        assert_eq!(added("*** Add File: f\r\n+a\r\n+b\r\n"), file("a\nb\n"));
+        assert_eq!(added("*** Add File: f\n+a\r\n+b\n"), file("a\r\nb\n"));
     }
 
     #[test]
