@@ -71,10 +71,9 @@ fn what_is_no_regular_text_file_is_refused_and_untouched() {
 #[test]
 fn text_in_another_encoding_is_edited_in_it() {
     let hermes = hermes();
-    for (name, before, after) in [
-        ("utf16", &b"\xff\xfea\0\n\0"[..], &b"\xff\xfe\xe9\0\n\0"[..]),
-        ("latin", b"caf\xe9 a\n", b"caf\xe9 \xe9\n"),
-    ] {
+    for (name, before, after) in
+        [("utf16", &b"\xff\xfea\0\n\0"[..], &b"\xff\xfe\xe9\0\n\0"[..]), ("latin", b"caf\xe9 a\n", b"caf\xe9 \xe9\n")]
+    {
         hermes.home.write(name, before);
         let edit = json!({"path": name, "edits": [{"old_string": "a\n", "new_string": "é\n"}]});
         let (patched, code) = call(&hermes, "patch", &edit);
