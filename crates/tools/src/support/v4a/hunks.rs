@@ -66,7 +66,8 @@ fn place(lines: &Lines<'_>, text: &str, hunk: &Hunk, cursor: usize) -> Result<(R
     let loose = hunk.lines.iter().rev().take_while(|line| is_blank(line)).count();
     let old_lines = hunk.lines.iter().filter(|(sign, _)| *sign != Sign::Comes).count();
     let mut first_error = None;
-    for dropped in 0..=loose {
+    // A few of them one by one, or all: each way is a search through the file.
+    for dropped in (0..=loose.min(3)).chain((loose > 3).then_some(loose)) {
         let body = &hunk.lines[..hunk.lines.len() - dropped];
         if old_lines == dropped {
             return inserted(lines, text, hunk, body, cursor);
