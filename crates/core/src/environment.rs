@@ -103,6 +103,19 @@ pub trait Environment: Send + Sync {
     /// below [`Environment::scratch`] is for its owner only (mode 0600). Answers whether a folder had to be created.
     async fn write(&self, path: &Path, bytes: &[u8]) -> Result<bool, FileError>;
 
+    /// Creates a regular file where there is nothing: in one step, with the mode that new files get there. Whatever has the
+    /// name already stays ([`FileErrorKind::Exists`]), a link that leads nowhere too. Missing parent folders are made;
+    /// answers which, the deepest first.
+    async fn create(&self, path: &Path, bytes: &[u8]) -> Result<Vec<PathBuf>, FileError>;
+
+    /// Gives a file, or a link itself, another name, with all that belongs to it: mode, owner, times. It never takes the
+    /// place of anything ([`FileErrorKind::Exists`]); on one file system it is one step. Missing parent folders of `to` are
+    /// made; answers which, the deepest first. After an error everything is as it was.
+    async fn rename(&self, from: &Path, to: &Path) -> Result<Vec<PathBuf>, FileError>;
+
+    /// Removes a file, a link and not what it leads to, or a folder that is empty.
+    async fn remove(&self, path: &Path) -> Result<(), FileError>;
+
     /// The names in a folder, sorted.
     async fn list(&self, path: &Path) -> Result<Vec<String>, FileError>;
 
@@ -373,6 +386,8 @@ pub enum FileErrorKind {
     Denied,
     /// It is there but is no regular file.
     NotRegular(FileKind),
+    /// Something is there, where nothing may be.
+    Exists,
     /// Anything else: the disk is full, a name is too long, links go in a circle.
     Other,
 }

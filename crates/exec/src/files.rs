@@ -14,6 +14,8 @@ use std::time::{Duration, SystemTime};
 use hermes_core::{FileError, FileErrorKind, FileKind, FileStat, FileVersion, Layout, LineFeed};
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::unistd::{AccessFlags, faccessat};
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
 
 /// More links than this in one path is a circle (Linux's own limit, `path_resolution(7)`).
 const MOST_LINKS: usize = 40;
@@ -103,6 +105,114 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     write_new_with(path, bytes, 0o600)
 }
 
+/// See [`hermes_core::Environment::create`].
+pub fn create(path: &Path, bytes: &[u8]) -> Result<Vec<PathBuf>, FileError> {
+    create_with(path, bytes, 0o666)
+}
+
+/// The same for a file that only its owner may read.
+pub fn create_private(path: &Path, bytes: &[u8]) -> Result<Vec<PathBuf>, FileError> {
+    create_with(path, bytes, 0o600)
+}
+
+fn create_with(path: &Path, bytes: &[u8], mode: u32) -> Result<Vec<PathBuf>, FileError> {
+    let failed = |error: io::Error| io_trouble(path, &error);
+    // Looked at first, so that nothing is made beside it in vain; what counts is the rename that replaces nothing.
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(exists(path));
+    }
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let new_folders = NewFolders::make(folder).map_err(failed)?;
+    let mut temporary = temporary_in(folder, mode).map_err(failed)?;
+    temporary.write_all(bytes).map_err(failed)?;
+    temporary.as_file().sync_all().map_err(failed)?;
+    let temporary = temporary.into_temp_path();
+    rename_to_nothing(&temporary, path).map_err(failed)?;
+    // It has gone to its place: there is nothing to take away any more.
+    let _ = temporary.keep();
+    flush(folder);
+    Ok(new_folders.keep())
+}
+
+/// See [`hermes_core::Environment::rename`].
+pub fn rename(from: &Path, to: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error: io::Error| io_trouble(&path, &error)
+    };
+    let old = fs::symlink_metadata(from).map_err(failed(from))?;
+    if old.is_dir() {
+        return Err(not_regular(from, FileKind::Directory));
+    }
+    if fs::symlink_metadata(to).is_ok() {
+        return Err(exists(to));
+    }
+    let folder = to.parent().unwrap_or(Path::new("/"));
+    let new_folders = NewFolders::make(folder).map_err(failed(to))?;
+    match rename_to_nothing(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            carry_over(from, &old, to).map_err(failed(to))?;
+        }
+        done => done.map_err(failed(to))?,
+    }
+    flush(folder);
+    from.parent().into_iter().for_each(flush);
+    Ok(new_folders.keep())
+}
+
+/// See [`hermes_core::Environment::remove`].
+pub fn remove(path: &Path) -> Result<(), FileError> {
+    let failed = |error: io::Error| io_trouble(path, &error);
+    let metadata = fs::symlink_metadata(path).map_err(failed)?;
+    if metadata.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) }.map_err(failed)?;
+    path.parent().into_iter().for_each(flush);
+    Ok(())
+}
+
+/// Renames, or fails with `AlreadyExists`: nobody can put something there in between.
+fn rename_to_nothing(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems do not know the flag. There, a second name is made, which fails if the name is taken.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            fs::hard_link(from, to)?;
+            fs::remove_file(from).inspect_err(|_| drop(fs::remove_file(to)))
+        }
+        done => done.map_err(io::Error::from),
+    }
+}
+
+/// The same between two file systems: a copy beside the target takes its place, then the old one goes.
+fn carry_over(from: &Path, old: &fs::Metadata, to: &Path) -> io::Result<()> {
+    if old.is_symlink() {
+        std::os::unix::fs::symlink(fs::read_link(from)?, to)?;
+    } else {
+        let mut source = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(from)?;
+        if kind(&source.metadata()?) != FileKind::File {
+            return Err(io::Error::from(io::ErrorKind::Unsupported));
+        }
+        let mut copy = temporary_in(to.parent().unwrap_or(Path::new("/")), 0o600)?;
+        io::copy(&mut source, copy.as_file_mut())?;
+        keep_owner_and_mode(copy.as_file(), old)?;
+        copy.as_file().set_modified(old.modified()?)?;
+        copy.as_file().sync_all()?;
+        let copy = copy.into_temp_path();
+        rename_to_nothing(&copy, to)?;
+        let _ = copy.keep();
+    }
+    fs::remove_file(from).inspect_err(|_| drop(fs::remove_file(to)))
+}
+
+fn temporary_in(folder: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
+    let permissions = Permissions::from_mode(mode);
+    tempfile::Builder::new().prefix(".hermes-").permissions(permissions).tempfile_in(folder)
+}
+
+/// A change of names is on disk only once the folder is. The file is in place already, and a folder that may be written
+/// but not read cannot be flushed: that must not be reported as a failure.
+fn flush(folder: &Path) {
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+}
+
 fn write_new_with(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, FileError> {
     let target = real_path(path)?;
     let failed = |error: io::Error| io_trouble(path, &error);
@@ -126,11 +236,7 @@ fn write_new_with(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, FileErro
     }
     let folder = target.parent().unwrap_or(Path::new("/"));
     let new_folders = NewFolders::make(folder).map_err(failed)?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".hermes-")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder)
-        .map_err(failed)?;
+    let mut temporary = temporary_in(folder, mode).map_err(failed)?;
     temporary.write_all(bytes).map_err(failed)?;
     if let Some(old) = &old {
         keep_owner_and_mode(temporary.as_file(), old).map_err(|error| {
@@ -139,10 +245,8 @@ fn write_new_with(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, FileErro
     }
     temporary.as_file().sync_all().map_err(failed)?;
     temporary.persist(&target).map_err(|error| failed(error.error))?;
-    // The rename itself is on disk only once the folder is. The file is in place already, and a folder that may be
-    // written but not read cannot be flushed: that must not be reported as a failure.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
-    Ok(new_folders.keep())
+    flush(folder);
+    Ok(!new_folders.keep().is_empty())
 }
 
 /// A file with several names is one file: a rename would separate them. So the bytes are written over the old ones; this is
@@ -162,13 +266,17 @@ impl NewFolders {
         let missing = folder.ancestors().take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect();
         // Made or not, whatever of them exists at the end is taken away again.
         let new = Self(missing);
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(folder).map_err(|error| match error.kind() {
+            // A file is where a folder has to be. That is another trouble than a file that is there already.
+            io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+            _ => error,
+        })?;
         Ok(new)
     }
 
-    /// Keeps them and says whether there were any.
-    fn keep(mut self) -> bool {
-        !std::mem::take(&mut self.0).is_empty()
+    /// Keeps them and says which they are, the deepest first.
+    fn keep(mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.0)
     }
 }
 
@@ -222,10 +330,15 @@ fn not_regular(path: &Path, kind: FileKind) -> FileError {
     trouble(path, FileErrorKind::NotRegular(kind), format!("is {}, not a regular file", kind.in_words()))
 }
 
+fn exists(path: &Path) -> FileError {
+    trouble(path, FileErrorKind::Exists, "exists already")
+}
+
 fn io_trouble(path: &Path, error: &io::Error) -> FileError {
     let kind = match error.kind() {
         io::ErrorKind::NotFound => FileErrorKind::NotFound,
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => FileErrorKind::Denied,
+        io::ErrorKind::AlreadyExists => FileErrorKind::Exists,
         _ => FileErrorKind::Other,
     };
     // The operating system's sentence without "(os error 2)".

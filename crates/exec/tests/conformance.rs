@@ -100,6 +100,18 @@ impl Environment for Careless {
     async fn write(&self, path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
         self.0.write(path, bytes).await
     }
+    async fn create(&self, path: &Path, bytes: &[u8]) -> Result<Vec<PathBuf>, FileError> {
+        self.0.create(path, bytes).await
+    }
+    async fn rename(&self, from: &Path, to: &Path) -> Result<Vec<PathBuf>, FileError> {
+        // It moves, and looks at nothing.
+        let bytes = self.0.read(from, 0..u64::MAX).await?;
+        self.0.write(to, &bytes).await?;
+        self.0.remove(from).await.map(|()| Vec::new())
+    }
+    async fn remove(&self, path: &Path) -> Result<(), FileError> {
+        self.0.remove(path).await
+    }
     async fn list(&self, path: &Path) -> Result<Vec<String>, FileError> {
         self.0.list(path).await
     }
@@ -117,6 +129,7 @@ async fn what_a_backend_does_wrong_is_told_and_what_it_does_not_promise_is_skipp
     assert!(failed("100 MB of output are counted and kept"), "{checks:?}");
     assert!(failed("a timeout comes in time, with what was printed"), "{checks:?}");
     assert!(failed("closing ends everything that was left"), "{checks:?}");
+    assert!(failed("nothing takes the place of a file but what is written to it"), "{checks:?}");
     assert_eq!(outcome("the directory is kept"), Some(Outcome::Passed));
     assert_eq!(outcome("a megabyte of any bytes arrives as input"), Some(Outcome::Skipped("input")));
     assert_eq!(outcome("lines that are watched for arrive"), Some(Outcome::Skipped("background")));

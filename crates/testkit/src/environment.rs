@@ -169,6 +169,18 @@ impl Machine {
         absolute
     }
 
+    /// Whether a new file may be at `path`, and the folders that it would bring with it, the deepest first.
+    fn room_for(&self, path: &Path) -> Result<Vec<PathBuf>, FileError> {
+        if self.kind(path).is_some() {
+            return Err(FileError { path: path.to_owned(), kind: FileErrorKind::Exists, why: "exists already".into() });
+        }
+        let folders = || path.ancestors().skip(1);
+        if folders().any(|above| self.files.contains_key(above)) {
+            return Err(not_a_directory(path.to_owned()));
+        }
+        Ok(folders().take_while(|above| self.kind(above).is_none()).map(Path::to_path_buf).collect())
+    }
+
     fn put(&mut self, path: &Path, bytes: Vec<u8>) {
         let path = self.absolute(path);
         // Every write is a second later than the one before it: a change is always visible, and always the same.
@@ -267,6 +279,37 @@ impl Environment for FakeEnvironment {
         let made_folder = path.parent().is_some_and(|parent| machine.kind(parent).is_none());
         machine.put(&path, bytes.to_vec());
         Ok(made_folder)
+    }
+
+    async fn create(&self, path: &Path, bytes: &[u8]) -> Result<Vec<PathBuf>, FileError> {
+        let mut machine = lock(&self.state);
+        let path = machine.absolute(path);
+        let made = machine.room_for(&path)?;
+        machine.put(&path, bytes.to_vec());
+        Ok(made)
+    }
+
+    async fn rename(&self, from: &Path, to: &Path) -> Result<Vec<PathBuf>, FileError> {
+        let mut machine = lock(&self.state);
+        let (from, to) = (machine.absolute(from), machine.absolute(to));
+        if !machine.files.contains_key(&from) {
+            return Err(machine.kind(&from).map_or_else(|| not_found(from.clone()), |kind| not_regular(&from, kind)));
+        }
+        let made = machine.room_for(&to)?;
+        if let Some(file) = machine.files.remove(&from) {
+            machine.files.insert(to, file);
+        }
+        Ok(made)
+    }
+
+    async fn remove(&self, path: &Path) -> Result<(), FileError> {
+        let mut machine = lock(&self.state);
+        let path = machine.absolute(path);
+        // Folders are there because of what is in them, so none of them is empty.
+        match machine.files.remove(&path) {
+            Some(_) => Ok(()),
+            None => Err(machine.kind(&path).map_or_else(|| not_found(path.clone()), |kind| not_regular(&path, kind))),
+        }
     }
 
     async fn list(&self, path: &Path) -> Result<Vec<String>, FileError> {

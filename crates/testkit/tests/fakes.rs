@@ -185,3 +185,20 @@ async fn a_fake_tool_answers_as_told_and_says_what_it_would_touch() {
 fn args(value: &str) -> hermes_core::JsonMap {
     json!({ "value": value }).as_object().cloned().unwrap()
 }
+
+#[tokio::test]
+async fn what_is_created_or_moved_never_takes_the_place_of_anything() {
+    let environment = FakeEnvironment::new().with_file("a", "a").with_file("d/b", "b");
+    let path = |name: &str| Path::new("/project").join(name);
+    for taken in ["a", "d"] {
+        let created = environment.create(&path(taken), b"x").await.unwrap_err();
+        let moved = environment.rename(&path("d/b"), &path(taken)).await.unwrap_err();
+        assert_eq!([created.kind, moved.kind], [FileErrorKind::Exists; 2], "{taken}");
+    }
+    assert_eq!(environment.create(&path("n/m/c"), b"c").await, Ok(vec![path("n/m"), path("n")]));
+    assert_eq!(environment.rename(&path("d/b"), &path("n/b")).await, Ok(Vec::new()));
+    assert_eq!((environment.file("n/b"), environment.file("d/b")), (Some(b"b".to_vec()), None));
+    environment.remove(&path("n/b")).await.unwrap();
+    assert_eq!(environment.remove(&path("n/b")).await.unwrap_err().kind, FileErrorKind::NotFound);
+    assert!(environment.create(&path("a/x"), b"x").await.is_err() && environment.remove(&path("n")).await.is_err());
+}

@@ -31,10 +31,13 @@ fn main() {
     let cancel = CancellationToken::new();
     let scope =
         Scope { task: &task, visible: &visible, approve: ApprovalMode::All, cancel: &cancel, observer: &Silent };
-    let call = |name: &str, arguments: Value| {
+    let answered = |name: &str, arguments: Value| {
         let arguments: JsonMap = arguments.as_object().unwrap().clone();
         let call = ToolCall { id: "bench".into(), name: name.into(), arguments: RawArguments::Object(arguments) };
-        let report = runtime.block_on(dispatcher.call(&call, &scope));
+        runtime.block_on(dispatcher.call(&call, &scope))
+    };
+    let call = |name: &str, arguments: Value| {
+        let report = answered(name, arguments);
         assert_eq!(report.status, Status::Ok, "{}", report.text);
     };
 
@@ -49,4 +52,50 @@ fn main() {
     let (ours, floor) =
         in_turn(RUNS, || call("read_file", json!({"path": "lines.txt"})), || drop(std::fs::read(&file).unwrap()));
     println!("| `read_file` of 100 lines | {} | reading the bytes {} | | below 1 ms |", shown(ours), shown(floor));
+
+    // Code of a megabyte: 26,000 lines with indentation, one of which is there once.
+    let line = |at: usize| format!("{}let value_{at} = compute({});\n", " ".repeat(4 * (at % 4)), at % 97);
+    let code: String = (0..26_000).map(line).collect();
+    let (code_file, mut edits) = (folder.path().join("code.rs"), 0);
+    std::fs::write(&code_file, &code).unwrap();
+    let (ours, floor) = in_turn(
+        RUNS,
+        || {
+            edits += 1;
+            let (old, new) = if edits % 2 == 1 { ("let", "LET") } else { ("LET", "let") };
+            let text = |word: &str| format!("{word} value_13000 = compute(");
+            call("patch", json!({"path": "code.rs", "old_string": text(old), "new_string": text(new)}));
+        },
+        || {
+            let written = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
+            std::fs::write(written.path(), &code).unwrap();
+            written.as_file().sync_all().unwrap();
+        },
+    );
+    println!("| `patch` in 1 MB | {} | writing the bytes {} | | at most 10 ms |", shown(ours), shown(floor));
+    let mut misses = 0;
+    let mut missing = |name: &str, path: &str, old: &str, floor: &std::path::Path| {
+        let (ours, floor) = in_turn(
+            RUNS,
+            || {
+                misses += 1;
+                let report =
+                    answered("patch", json!({"path": path, "old_string": format!("{old}{misses}"), "new_string": "x"}));
+                assert!(report.text.contains("was not found"), "{}", report.text);
+            },
+            || drop(std::fs::read(floor).unwrap()),
+        );
+        println!(
+            "| `patch` that finds nothing, {name} | {} | reading the bytes {} | | at most 50 ms |",
+            shown(ours),
+            shown(floor)
+        );
+    };
+    missing("1 MB", "code.rs", "let value = compute_something_else();\nreturn value", &code_file);
+    let (lines, lines_file): (Vec<String>, _) = ((0..3_000).map(line).collect(), folder.path().join("lines.rs"));
+    std::fs::write(&lines_file, lines.concat()).unwrap();
+    missing("30 lines in 3,000", "lines.rs", &(lines[1_000..1_029].concat() + "let value_"), &lines_file);
+    let same = folder.path().join("same.txt");
+    std::fs::write(&same, "    x\n".repeat(170_000)).unwrap();
+    missing("1,000 lines in 1 MB of one line", "same.txt", &("  x\n".repeat(1_000) + "x\ny"), &same);
 }

@@ -1,8 +1,13 @@
 //! What several tools share.
 
+pub(crate) mod diff;
+pub(crate) mod discretion;
 pub(crate) mod encoding;
 pub(crate) mod known;
+pub(crate) mod matching;
 pub(crate) mod paths;
 pub(crate) mod text;
+pub(crate) mod v4a;
+pub(crate) mod view;
 pub(crate) mod window;
 pub(crate) mod words;

@@ -69,3 +69,57 @@ pub(super) async fn no_files(subject: &Subject<'_>) -> Result<(), Wrong> {
     let device = FileErrorKind::NotRegular(FileKind::Device);
     same("the error of reading a device", zero.err().map(|error| error.kind), Some(device))
 }
+
+pub(super) async fn never_over_another(subject: &Subject<'_>) -> Result<(), Wrong> {
+    let environment = subject.environment;
+    let (file, other) = (subject.path("taken"), subject.path("other"));
+    environment.write(&file, b"taken").await?;
+    environment.write(&other, b"other").await?;
+    subject.run(&format!("ln -s nowhere {}; mkdir {}", subject.word("dangling"), subject.word("full"))).await?;
+    let exists = Some(FileErrorKind::Exists);
+    for name in ["taken", "dangling", "full"] {
+        let path = subject.path(name);
+        let created = environment.create(&path, b"new").await.err().map(|error| error.kind);
+        same(&format!("the error of creating {name:?}"), created, exists)?;
+        let moved = environment.rename(&other, &path).await.err().map(|error| error.kind);
+        same(&format!("the error of moving to {name:?}"), moved, exists)?;
+    }
+    same("the content of what was there", subject.content(&file).await?.as_slice(), b"taken")?;
+    same("the content of what was to be moved", subject.content(&other).await?.as_slice(), b"other")?;
+    let below = environment.create(&subject.path("taken/below"), b"x").await;
+    ensure(below.is_err(), || "a file was made below a file".into())?;
+    let missing = environment.rename(&subject.path("missing"), &subject.path("a/b")).await;
+    same("the error of moving nothing", missing.err().map(|error| error.kind), Some(FileErrorKind::NotFound))?;
+    subject
+        .prints(
+            &format!("ls -d {} 2>&1 | wc -l | tr -d ' '; readlink {}", subject.word("a/b"), subject.word("dangling")),
+            "1\nnowhere\n",
+        )
+        .await
+}
+
+pub(super) async fn moved_and_removed(subject: &Subject<'_>) -> Result<(), Wrong> {
+    let environment = subject.environment;
+    let (deep, first) = (subject.path("new/deep/file"), subject.path("new"));
+    let made = environment.create(&deep, b"text").await?;
+    same("the folders that were made for a file", made, vec![subject.path("new/deep"), first.clone()])?;
+    subject.run(&format!("chmod 751 {}; ln -s deep/file {}", word(&deep), subject.word("new/link"))).await?;
+    let made = environment.rename(&deep, &subject.path("moved/file")).await?;
+    same("the folders that were made for a moved file", made, vec![subject.path("moved")])?;
+    let look = format!("ls -l {} | cut -c1-10; cat {}", subject.word("moved/file"), subject.word("moved/file"));
+    subject.prints(&look, "-rwxr-x--x\ntext").await?;
+    environment.rename(&subject.path("new/link"), &subject.path("moved/link")).await?;
+    subject.prints(&format!("readlink {}", subject.word("moved/link")), "deep/file\n").await?;
+    environment.remove(&subject.path("moved/link")).await?;
+    let full = environment.remove(&subject.path("moved")).await;
+    ensure(full.is_err(), || "a folder with a file in it was removed".into())?;
+    for path in [subject.path("moved/file"), subject.path("moved"), subject.path("new/deep"), first] {
+        environment.remove(&path).await?;
+        same(
+            "what is left of it",
+            environment.stat(&path).await.err().map(|error| error.kind),
+            Some(FileErrorKind::NotFound),
+        )?;
+    }
+    Ok(())
+}

@@ -100,6 +100,8 @@ const CHECKS: &[Entry] = &[
     entry!(NOTHING, "files with awkward names come back byte for byte", files::round_trip),
     entry!(NOTHING, "a file that is written again keeps its mode", files::mode),
     entry!(NOTHING, "what is no file says so", files::no_files),
+    entry!(NOTHING, "nothing takes the place of a file but what is written to it", files::never_over_another),
+    entry!(NOTHING, "a file that is moved stays what it is, and what is removed is gone", files::moved_and_removed),
     entry!(TERMINAL, "a command gets a terminal of the wanted size", terminal::size),
     entry!(BACKGROUND, "a background process runs and ends with its code", background::runs_and_ends),
     entry!(BACKGROUND, "its log is what it printed, byte for byte", background::log),

@@ -449,6 +449,21 @@ impl Environment for LocalEnvironment {
         files::blocking(path, move |path| write(path, &bytes)).await
     }
 
+    async fn create(&self, path: &Path, bytes: &[u8]) -> Result<Vec<PathBuf>, FileError> {
+        let bytes = bytes.to_vec();
+        let create = if path.starts_with(self.scratch.path()) { files::create_private } else { files::create };
+        files::blocking(path, move |path| create(path, &bytes)).await
+    }
+
+    async fn rename(&self, from: &Path, to: &Path) -> Result<Vec<PathBuf>, FileError> {
+        let to = to.to_path_buf();
+        files::blocking(from, move |from| files::rename(from, &to)).await
+    }
+
+    async fn remove(&self, path: &Path) -> Result<(), FileError> {
+        files::blocking(path, files::remove).await
+    }
+
     async fn list(&self, path: &Path) -> Result<Vec<String>, FileError> {
         files::blocking(path, files::list).await
     }

@@ -1,45 +1,62 @@
-//! `patch`: replace one exact piece of a file.
+//! `patch`: changes pieces of files.
 //!
-//! Similar is not equal: the old text must occur exactly, and exactly once unless every occurrence is meant. The one
-//! thing that is bridged is the line end, because models write LF and some files are CRLF throughout; the new text then
-//! gets the file's line ends. Bytes outside the replaced piece are the bytes that were there.
+//! Mode `replace` puts one text in the place of another in one file, or several at once; mode `patch` takes a patch of
+//! several files in the V4A format. Either everything that is asked for is done or nothing is, and bytes beside a change
+//! are the bytes that were there, whatever they mean.
+//!
+//! How text is found is in `support/matching`, how patches work in `support/v4a`. Here is what a model sends and gets.
 
-use std::path::PathBuf;
+mod replace;
 
-use hermes_core::{Edit, plural};
+use std::path::Path;
+use std::sync::Arc;
 
+use hermes_core::{Edit, grouped, plural};
+
+use self::replace::{Change, Made, change};
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
-use crate::support::paths::shown;
-use crate::support::text::{BOM, file_error, is_crlf, read_for_editing, to_crlf};
+use crate::support::text::{file_error, is_text};
+use crate::support::v4a::{self, Content, Failure, Operation, Outcome, Plan, Step};
+use crate::support::view::View;
 use crate::support::words::quoted;
 
-/// How many places are named when the old text is not unique.
-const MOST_PLACES: usize = 10;
-
-/// Longer lines of a diff are cut for the eye; the file is not.
-const LONGEST_DIFF_LINE: usize = 500;
-
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// `replace`, the only mode so far.
-    #[allow(dead_code, reason = "there is nothing to choose yet; the schema checks the value")]
+    /// `replace` (default): needs path, and `old_string` with `new_string`, or edits. `patch`: needs patch.
     mode: Option<Mode>,
-    /// File to change.
-    path: String,
+    /// File to change (mode replace).
+    path: Option<String>,
     /// The text to replace, copied exactly from the file, with enough lines around it to be unique.
-    old_string: String,
+    old_string: Option<String>,
     /// The text to put in its place; empty deletes.
-    new_string: String,
+    new_string: Option<String>,
     /// Replace every occurrence instead of requiring exactly one.
+    replace_all: Option<bool>,
+    /// Several replacements in the file at once, each with `old_string` and `new_string`; all are found in the file as it is now, and all are made or none.
+    edits: Option<Vec<One>>,
+    /// Mode patch: `*** Begin Patch`, then for each file `*** Update File: PATH` with hunks (`@@ class or function before it`, lines that begin with a blank, `-` or `+`), `*** Add File: PATH` with `+` lines, `*** Delete File: PATH` or `*** Move File: OLD -> NEW`, then `*** End Patch`.
+    patch: Option<String>,
+}
+
+/// One replacement.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct One {
+    /// The text to replace.
+    old_string: String,
+    /// The text to put in its place.
+    new_string: String,
+    /// Replace every occurrence.
     replace_all: Option<bool>,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Mode {
     Replace,
+    Patch,
 }
 
 pub(super) fn tool() -> impl Tool {
@@ -50,102 +67,276 @@ pub(super) fn tool() -> impl Tool {
         .effect(Effect::Write)
         .parallel()
         .edits(edits)
-        .about("Replace a piece of text in a file. Read the file first and copy the old text exactly, indentation included.")
-        .touches(|args: &Args, cx| {
-            let mut touches = Touches::writing(cx.resolve(&args.path));
-            if args.replace_all == Some(true) {
-                touches = touches.because("every occurrence is replaced:");
-            }
-            touches.explain.extend(quoted('-', &args.old_string));
-            touches.explain.extend(quoted('+', &args.new_string));
-            touches
-        })
-        .headline(|args: &Args| args.path.clone())
+        .about("Change pieces of files: replace a text in a file, or apply a patch that adds, updates, moves and deletes several files. All of it is done, or nothing. Read the file first and copy the old text exactly, indentation included.")
+        .touches(touches)
+        .headline(headline)
         .example(
             r#"{"path": "notes.txt", "old_string": "two", "new_string": "2"}"#,
+            gives(r#"{"success": true, "strategy": "exact", "lines": [2]}"#),
+        )
+        .example(
+            r#"{"path": "notes.txt", "edits": [{"old_string": "one", "new_string": "1"}, {"old_string": "three", "new_string": "3"}]}"#,
+            gives(r#"{"success": true, "edits": [{"strategy": "exact", "lines": [1], "replacements": 1}, {"strategy": "exact", "lines": [3], "replacements": 1}]}"#),
+        )
+        .example(
+            r#"{"mode": "patch", "patch": "*** Begin Patch\n*** Update File: notes.txt\n one\n-two\n+2\n*** Add File: new.txt\n+hi\n*** End Patch"}"#,
             gives(r#"{"success": true}"#),
         )
         .example(r#"{"path": "notes.txt", "old_string": "four", "new_string": "4"}"#, fails("was not found in notes.txt"))
         .example(r#"{"path": "notes.txt", "old_string": "\n", "new_string": " "}"#, fails("found 3 times in notes.txt"))
         .example(r#"{"path": "notes.txt", "old_string": "", "new_string": "x"}"#, fails("old_string is empty"))
-        .example(r#"{"path": "notes.txt", "old_string": "one"}"#, fails("missing `new_string`"))
-        .example(r#"{"mode": "patch", "path": "notes.txt", "old_string": "a", "new_string": "b"}"#, fails("\"replace\""))
+        .example(r#"{"path": "notes.txt", "old_string": "one"}"#, fails("`new_string` is missing"))
+        .example(r#"{"mode": "patch", "patch": "*** Update File: notes.txt\n-four\n+4"}"#, fails("nothing was changed"))
 }
 
-/// A change that can be made.
-struct Change {
-    path: PathBuf,
-    /// The path as people read it.
-    name: String,
-    before: String,
-    after: String,
-    places: Vec<usize>,
+/// What is asked for.
+enum Request {
+    Replace(String, Vec<One>),
+    Patch(Vec<Operation>),
 }
 
-/// What the call would do to the file, or why it cannot.
-async fn change(args: Args, cx: &ToolCx) -> Result<Change, ToolError> {
-    let path = cx.resolve(&args.path);
-    let name = shown(cx, &path);
-    let unchanged =
-        |message: String| ToolError::tell(format!("patch: {message}; nothing was changed")).with("success", false);
-    if args.old_string.is_empty() {
-        return Err(unchanged(
-            "old_string is empty; name the text to replace, or use write_file for a new file".into(),
-        ));
-    }
-    if args.old_string == args.new_string {
-        return Err(unchanged("old_string and new_string are the same".into()));
-    }
-    known::check(cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
-    let before = read_for_editing(cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
-    let (old, new) = with_line_ends_of(&before, args.old_string, args.new_string);
-    let places: Vec<usize> = before.match_indices(&old).map(|(at, _)| at).collect();
-    match places.len() {
-        0 => {
-            let lines = plural(before.lines().count(), "line");
-            return Err(unchanged(format!(
-                "the text to replace was not found in {name} ({lines}). Read the file and copy the text exactly"
-            )));
+/// An error after which every file is as it was.
+fn unchanged(message: &str) -> ToolError {
+    let said = if message.contains("nothing was changed") { "" } else { "; nothing was changed" };
+    ToolError::tell(format!("patch: {message}{said}")).with("success", false)
+}
+
+impl Args {
+    fn request(self) -> Result<Request, ToolError> {
+        let has_edit = self.old_string.is_some() || self.edits.is_some();
+        let mode = self.mode.unwrap_or(if self.patch.is_some() && !has_edit { Mode::Patch } else { Mode::Replace });
+        if mode == Mode::Patch {
+            let Some(patch) = self.patch.filter(|patch| !patch.trim().is_empty()) else {
+                return Err(unchanged("`patch` is missing: mode patch needs the text of a patch in it"));
+            };
+            return v4a::parse(&patch).map(Request::Patch).map_err(|error| unchanged(&error.to_string()));
         }
-        1 => {}
-        _ if args.replace_all == Some(true) => {}
-        found => {
-            let lines = line_numbers(&before, &places);
-            return Err(unchanged(format!(
-                "the text to replace was found {found} times in {name} (lines {lines}). Add surrounding lines to make \
-                 it unique, or set replace_all"
-            )));
+        let needs = "mode replace needs path, and old_string with new_string, or edits";
+        let missing = |field: &str| unchanged(&format!("`{field}` is missing: {needs}"));
+        if self.patch.is_some() && !has_edit {
+            return Err(unchanged("the mode is replace, but there is a `patch`; use mode patch for it"));
         }
+        let path = self.path.filter(|path| !path.trim().is_empty()).ok_or_else(|| missing("path"))?;
+        let mut edits = self.edits.unwrap_or_default();
+        match (self.old_string, self.new_string) {
+            // Filled in for the sake of form, beside a list that says everything.
+            (None, None) if !edits.is_empty() => {}
+            (Some(old), None) if old.is_empty() && !edits.is_empty() => {}
+            (Some(old), Some(new)) if old.is_empty() && new.is_empty() && !edits.is_empty() => {}
+            (Some(old_string), Some(new_string)) => {
+                edits.insert(0, One { old_string, new_string, replace_all: self.replace_all });
+            }
+            (None, _) => return Err(missing("old_string")),
+            (_, None) => return Err(missing("new_string")),
+        }
+        Ok(Request::Replace(path, edits))
     }
-    let after = before.replace(&old, &new);
-    Ok(Change { path, name, before, after, places })
+}
+
+/// Both ends of every operation. What is no request reaches nothing: the call ends with an error.
+fn touches(args: &Args, cx: &ToolCx) -> Touches {
+    match args.clone().request() {
+        Ok(Request::Replace(path, edits)) => {
+            let mut touches = Touches::writing(cx.resolve(&path));
+            for edit in edits {
+                if edit.replace_all == Some(true) {
+                    touches = touches.because("every occurrence is replaced:");
+                }
+                touches.explain.extend(quoted('-', &edit.old_string));
+                touches.explain.extend(quoted('+', &edit.new_string));
+            }
+            touches
+        }
+        Ok(Request::Patch(operations)) => {
+            let mut touches = Touches::nothing().because(format!("a patch: {}", in_short(&operations)));
+            for operation in &operations {
+                match operation {
+                    Operation::Add { path, .. } | Operation::Delete { path } | Operation::Update { path, to: None, .. } => {
+                        touches.writes.push(cx.resolve(path));
+                    }
+                    // Under its new name the content may be read by whoever may not read it under the old one.
+                    Operation::Move { path, to } | Operation::Update { path, to: Some(to), .. } => {
+                        touches.reads.push(cx.resolve(path));
+                        touches.writes.extend([cx.resolve(path), cx.resolve(to)]);
+                    }
+                }
+            }
+            touches.explain.extend(args.patch.iter().flat_map(|patch| patch.lines()).map(str::to_owned));
+            touches
+        }
+        Err(_) => Touches::nothing(),
+    }
+}
+
+/// `changes 2 files, adds 1, moves 1`.
+fn in_short(operations: &[Operation]) -> String {
+    let count = |is: fn(&Operation) -> bool| operations.iter().filter(|operation| is(operation)).count();
+    let counts = [
+        ("changes", count(|operation| matches!(operation, Operation::Update { .. }))),
+        ("adds", count(|operation| matches!(operation, Operation::Add { .. }))),
+        ("moves", count(|operation| matches!(operation, Operation::Move { .. } | Operation::Update { to: Some(_), .. }))),
+        ("deletes", count(|operation| matches!(operation, Operation::Delete { .. }))),
+    ];
+    let said = counts.iter().filter(|(_, count)| *count > 0).map(|(verb, count)| format!("{verb} {}", plural(*count, "file")));
+    said.collect::<Vec<_>>().join(", ")
+}
+
+fn headline(args: &Args) -> String {
+    match args.clone().request() {
+        Ok(Request::Replace(path, _)) => path,
+        Ok(Request::Patch(operations)) => match &operations[..] {
+            [Operation::Add { path, .. } | Operation::Delete { path } | Operation::Update { path, .. } | Operation::Move { path, .. }] => path.clone(),
+            operations => plural(operations.len(), "file"),
+        },
+        Err(_) => String::new(),
+    }
 }
 
 async fn edits(args: Args, cx: ToolCx) -> Result<Vec<Edit>, String> {
-    let change = change(args, &cx).await.map_err(|error| error.to_string())?;
-    Ok(vec![Edit::new(&change.path, Some(change.before), Some(change.after))])
+    match args.request().map_err(|error| error.to_string())? {
+        Request::Replace(path, edits) => {
+            let change = change(&cx, &path, &edits).await.map_err(|error| error.to_string())?;
+            Ok(vec![Edit::new(&change.path, Some(text_of(&change.before)), Some(text_of(&change.after)))])
+        }
+        Request::Patch(operations) => {
+            let plan = planned(&cx, &operations).await.map_err(|error| error.to_string())?;
+            let text = |content: &Content| match content {
+                Content::Nothing => None,
+                Content::Unread => Some("(not shown)".to_owned()),
+                Content::Bytes(bytes) => Some(text_of(bytes)),
+            };
+            let edit = |outcome: &Outcome| {
+                let (before, after) = (text(&outcome.before), text(&outcome.after));
+                match &outcome.from {
+                    Some(from) => vec![Edit::new(from, before, None), Edit::new(&outcome.path, None, after)],
+                    None => vec![Edit::new(&outcome.path, before, after)],
+                }
+            };
+            Ok(plan.outcomes.iter().flat_map(edit).collect())
+        }
+    }
+}
+
+/// A content for eyes.
+fn text_of(content: &[u8]) -> String {
+    if is_text(content) {
+        View::new(content).text().to_owned()
+    } else {
+        format!("({} bytes that are no text)", grouped(content.len() as u64))
+    }
+}
+
+async fn planned(cx: &ToolCx, operations: &[Operation]) -> Result<Plan, ToolError> {
+    v4a::plan(cx, operations).await.map_err(|problems| {
+        let said: Vec<&str> = problems.iter().map(|problem| problem.why.as_str()).collect();
+        let error = match said[..] {
+            [one] => unchanged(one),
+            ref several => unchanged(&format!("{} problems:\n- {}\n", several.len(), several.join("\n- "))),
+        };
+        let near: Vec<&str> = problems.iter().filter_map(|problem| problem.nearest.as_deref()).collect();
+        if near.is_empty() { error } else { error.with("nearest", near.join("---\n")) }
+    })
 }
 
 async fn patch(args: Args, cx: ToolCx) -> ToolResult {
-    let Change { path, name, before, after, places } = change(args, &cx).await?;
-    cx.environment
-        .write(&path, after.as_bytes())
-        .await
-        .map_err(|error| file_error("patch", &error).with("success", false))?;
-    known::remember(&cx, &path, Fingerprint::of(after.as_bytes())).await;
+    match args.request()? {
+        Request::Replace(path, edits) => replace(&cx, change(&cx, &path, &edits).await?).await,
+        Request::Patch(operations) => apply(&cx, planned(&cx, &operations).await?).await,
+    }
+}
+
+async fn replace(cx: &ToolCx, change: Change) -> ToolResult {
+    let Change { path, after, diff, made, .. } = change;
+    cx.environment.write(&path, &after).await.map_err(|error| file_error("patch", &error).with("success", false))?;
+    known::remember(cx, &path, Fingerprint::of(&after)).await;
+    let mut result = json!({ "success": true });
+    let told = |made: &Made| json!({ "strategy": made.strategy.word(), "lines": made.lines, "replacements": made.places });
+    match &made[..] {
+        [one] => add(&mut result, told(one)),
+        several => result["edits"] = several.iter().map(told).collect(),
+    }
     let resolved = path.display().to_string();
-    let result = json!({
-        "success": true,
-        "diff": diff(&name, &before, &after),
-        "files_modified": [resolved],
-        "resolved_path": resolved,
-    });
-    let summary = match places.len() {
-        1 => format!("line {}", line_numbers(&before, &places)),
-        found => format!("{found} places"),
+    add(&mut result, json!({ "diff": diff, "files_modified": [resolved], "resolved_path": resolved }));
+    let places: usize = made.iter().map(|made| made.places).sum();
+    let summary = match (places, made.first().and_then(|made| made.lines.first())) {
+        (1, Some(line)) => format!("line {line}"),
+        _ => plural(places, "place"),
     };
     let detail = changed_lines(result["diff"].as_str().unwrap_or_default());
     Ok(ToolOutput::json(result).with_summary(summary).with_detail(detail))
+}
+
+async fn apply(cx: &ToolCx, plan: Plan) -> ToolResult {
+    let Plan { steps, outcomes } = plan;
+    let made = v4a::apply(Arc::clone(&cx.environment), cx.cancel.clone(), steps.clone()).await;
+    let aside = made.map_err(|Failure { why, left }| {
+        if left.is_empty() {
+            return unchanged(&format!("{why}; what had been done was taken back"));
+        }
+        let said = format!("patch: {why}; taking back what had been done failed: {}", left.join("; "));
+        ToolError::tell(said).with("success", false)
+    })?;
+    remember(cx, &steps);
+    let mut result = told(&outcomes);
+    if !aside.is_empty() {
+        let aside: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
+        result["_warning"] = format!("deleted, but still there under another name: {}", aside.join(", ")).into();
+    }
+    let summary = plural(outcomes.len(), "file");
+    let detail = changed_lines(result["diff"].as_str().unwrap_or_default());
+    Ok(ToolOutput::json(result).with_summary(summary).with_detail(detail))
+}
+
+/// What the task knows of the files, after every step was made.
+fn remember(cx: &ToolCx, steps: &[Step]) {
+    for step in steps {
+        match step {
+            Step::Write { path, after: bytes, .. } | Step::Create { path, bytes } => known::learn(cx, path, Fingerprint::of(bytes)),
+            Step::Remove { path } => known::forget(cx, path),
+            Step::Rename { from, to } => known::moved(cx, from, to),
+        }
+    }
+}
+
+/// The answer to a patch.
+fn told(outcomes: &[Outcome]) -> Value {
+    let (mut modified, mut created, mut deleted, mut moved) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut hunks = Vec::new();
+    let said = |path: &Path| path.display().to_string();
+    for outcome in outcomes {
+        let path = said(&outcome.path);
+        match (&outcome.from, &outcome.before, &outcome.after) {
+            (Some(from), _, _) => {
+                deleted.push(said(from));
+                created.push(path.clone());
+                moved.push(json!({ "from": said(from), "to": path }));
+            }
+            (None, Content::Nothing, _) => created.push(path.clone()),
+            (None, _, Content::Nothing) => deleted.push(path.clone()),
+            (None, _, _) if modified.contains(&path) => {}
+            _ => modified.push(path.clone()),
+        }
+        let told = outcome.hunks.iter().map(|(strategy, line)| json!({ "path": path, "strategy": strategy.word(), "line": line }));
+        hunks.extend(told);
+    }
+    let diff: String = outcomes.iter().map(|outcome| outcome.diff.as_str()).collect();
+    let mut result = json!({ "success": true, "diff": diff });
+    let lists = [("files_modified", json!(modified)), ("files_created", json!(created)), ("files_deleted", json!(deleted)), ("files_moved", json!(moved)), ("hunks", json!(hunks))];
+    for (name, list) in lists {
+        if list.as_array().is_some_and(|list| !list.is_empty()) {
+            result[name] = list;
+        }
+    }
+    if let [only] = outcomes {
+        result["resolved_path"] = said(&only.path).into();
+    }
+    result
+}
+
+fn add(result: &mut Value, more: Value) {
+    if let (Value::Object(result), Value::Object(more)) = (result, more) {
+        result.extend(more);
+    }
 }
 
 /// The first lines that a diff takes away or adds.
@@ -154,65 +345,4 @@ fn changed_lines(diff: &str) -> Vec<String> {
     const SHOWN: usize = 6;
     let changed = |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---");
     diff.lines().filter(changed).take(SHOWN).map(str::to_owned).collect()
-}
-
-/// Old and new text with the line ends of a file whose every line ends in CRLF.
-fn with_line_ends_of(file: &str, old: String, new: String) -> (String, String) {
-    if !is_crlf(file) {
-        return (old, new);
-    }
-    let old = if file.contains(&old) { old } else { to_crlf(&old) };
-    (old, to_crlf(&new))
-}
-
-fn line_numbers(text: &str, places: &[usize]) -> String {
-    let line = |at: &usize| text[..*at].matches('\n').count() + 1;
-    let mut lines: Vec<String> = places.iter().take(MOST_PLACES).map(|at| line(at).to_string()).collect();
-    if places.len() > MOST_PLACES {
-        lines.push("…".into());
-    }
-    lines.join(", ")
-}
-
-fn diff(name: &str, before: &str, after: &str) -> String {
-    let strip = |text: &str| text.strip_prefix(BOM).unwrap_or(text).to_owned();
-    let (before, after) = (strip(before), strip(after));
-    let diff = similar::TextDiff::from_lines(&before, &after);
-    let whole = diff.unified_diff().header(&format!("a/{name}"), &format!("b/{name}")).to_string();
-    let mut shown = String::with_capacity(whole.len().min(64 * 1024));
-    for line in whole.split_inclusive('\n') {
-        match line.char_indices().nth(LONGEST_DIFF_LINE) {
-            Some((at, _)) => shown.extend([&line[..at], "… [line shortened]\n"]),
-            None => shown.push_str(line),
-        }
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_file_that_is_crlf_throughout_lends_its_line_ends() {
-        let ends = |file| with_line_ends_of(file, "a\nb".into(), "c\nd".into()).1;
-        assert_eq!(ends("a\r\nb\r\n"), "c\r\nd");
-        let new = |old: &str| with_line_ends_of("a\r\nb\r\n", old.into(), "c\nd\r\ne".into()).1;
-        assert_eq!((new("a"), new("a\r\nb")), ("c\r\nd\r\ne".into(), "c\r\nd\r\ne".into()));
-        assert_eq!(ends("a\r\nb\nx\n"), "c\nd");
-        assert_eq!(ends("a\nb\n"), "c\nd");
-    }
-
-    #[test]
-    fn a_diff_of_a_huge_line_stays_small() {
-        let long = "x".repeat(100_000);
-        let shown = diff("f", &format!("{long}a\n"), &format!("{long}b\n"));
-        assert!(shown.len() < 2_000 && shown.contains("line shortened"), "{}", shown.len());
-    }
-
-    #[test]
-    fn places_are_lines_and_many_of_them_are_not_listed() {
-        assert_eq!(line_numbers("a\nb a\na", &[0, 4, 6]), "1, 2, 3");
-        assert!(line_numbers(&"a".repeat(50), &(0..50).collect::<Vec<_>>()).ends_with(", …"));
-    }
 }

@@ -51,6 +51,14 @@ impl Encoding {
         self.kind == Kind::Utf8
     }
 
+    /// The table, where it is one of the encodings from before Unicode.
+    pub(crate) fn legacy(self) -> Option<&'static encoding_rs::Encoding> {
+        match self.kind {
+            Kind::Legacy(encoding) => Some(encoding),
+            Kind::Utf8 | Kind::Utf16 { .. } => None,
+        }
+    }
+
     /// The bytes of its mark; empty where there is none.
     pub(crate) fn bom(self) -> &'static [u8] {
         match (self.has_bom, self.kind) {
@@ -126,9 +134,10 @@ impl Encoding {
 /// What speaks for and against bytes being UTF-8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Balance {
-    /// Bytes that are none.
+    /// Places that are none.
     pub broken: usize,
-    /// Characters of several bytes that are.
+    /// Bytes of characters of several bytes, but for the first of each: the longer a character, the less it is there by
+    /// chance.
     pub others: usize,
 }
 
@@ -138,16 +147,16 @@ impl Balance {
         let mut balance = Self::default();
         let mut chunks = bytes.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
-            balance.others += chunk.valid().chars().filter(|letter| !letter.is_ascii()).count();
+            balance.others += chunk.valid().bytes().filter(|byte| (0x80..0xc0).contains(byte)).count();
             let is_cut = !is_all && chunks.peek().is_none() && chunk.invalid().len() < 4;
-            balance.broken += if is_cut { 0 } else { chunk.invalid().len() };
+            balance.broken += usize::from(!is_cut && !chunk.invalid().is_empty());
         }
         balance
     }
 
     /// A log with a few odd bytes in it is UTF-8 all the same; another encoding is hardly ever UTF-8 by chance.
     pub(crate) fn is_utf8(self) -> bool {
-        self.broken == 0 || self.others > 2 * self.broken
+        self.broken == 0 || self.others > self.broken
     }
 }
 

@@ -70,8 +70,28 @@ fn memory(known: &Known) -> MutexGuard<'_, Memory> {
 /// Remembers what the task has seen of a file.
 pub(crate) async fn remember(cx: &ToolCx, path: &Path, fingerprint: Fingerprint) {
     if let Ok(real) = cx.environment.real_path(path).await {
-        memory(&cx.scratch.get::<Known>()).files.insert(real, fingerprint);
+        learn(cx, &real, fingerprint);
     }
+}
+
+/// The same for a path that is known to be real.
+pub(crate) fn learn(cx: &ToolCx, real: &Path, fingerprint: Fingerprint) {
+    memory(&cx.scratch.get::<Known>()).files.insert(real.to_path_buf(), fingerprint);
+}
+
+/// Forgets a file that is no longer there; `real` is its real path as it was.
+pub(crate) fn forget(cx: &ToolCx, real: &Path) {
+    memory(&cx.scratch.get::<Known>()).files.remove(real);
+}
+
+/// What was seen of a file goes with it to its new name; both are real paths.
+pub(crate) fn moved(cx: &ToolCx, from: &Path, to: &Path) {
+    let known = cx.scratch.get::<Known>();
+    let mut memory = memory(&known);
+    match memory.files.remove(from) {
+        Some(fingerprint) => memory.files.insert(to.to_path_buf(), fingerprint),
+        None => memory.files.remove(to),
+    };
 }
 
 /// Whether these lines of a file with this content were shown before. From now on they were.

@@ -1,4 +1,6 @@
-//! Bytes of a file as text, and back again without losing one.
+//! What is text, and how its lines end.
+
+use std::path::Path;
 
 use hermes_core::{FileError, ToolCx, ToolError, grouped};
 
@@ -37,10 +39,10 @@ pub(crate) fn looks(head: &[u8]) -> Looks {
     }
 }
 
-/// A whole text file for a tool that edits it. Anything that is not UTF-8 text is refused, so that it is never damaged.
-pub(crate) async fn read_for_editing(cx: &ToolCx, tool: &str, path: &std::path::Path) -> Result<String, ToolError> {
-    let shown = path.display();
+/// The bytes of a whole file for a tool that edits its text; what is no text, or too large, is refused.
+pub(crate) async fn read_for_editing(cx: &ToolCx, tool: &str, path: &Path) -> Result<Vec<u8>, ToolError> {
     let stat = cx.environment.stat(path).await.map_err(|error| file_error(tool, &error))?;
+    let shown = path.display();
     if stat.len > LARGEST_EDIT {
         let (size, most) = (grouped(stat.len), grouped(LARGEST_EDIT));
         let message =
@@ -48,18 +50,15 @@ pub(crate) async fn read_for_editing(cx: &ToolCx, tool: &str, path: &std::path::
         return Err(ToolError::tell(message));
     }
     let bytes = cx.environment.read(path, 0..u64::MAX).await.map_err(|error| file_error(tool, &error))?;
-    match looks(&bytes[..bytes.len().min(SNIFF_BYTES)]) {
-        Looks::Binary | Looks::Image(_) => {
-            Err(ToolError::tell(format!("{tool}: {shown} is binary, not text; it was not changed")))
-        }
-        Looks::Utf16 => {
-            Err(ToolError::tell(format!("{tool}: {shown} is UTF-16, which cannot be edited yet; it was not changed")))
-        }
-        Looks::Text => String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            ToolError::tell(format!("{tool}: {shown} is not UTF-8 (byte {at}); it was not changed"))
-        }),
+    if is_text(&bytes) {
+        return Ok(bytes);
     }
+    Err(ToolError::tell(format!("{tool}: {shown} is binary, not text; it was not changed")))
+}
+
+/// Whether a content is text that can be edited.
+pub(crate) fn is_text(content: &[u8]) -> bool {
+    matches!(looks(&content[..content.len().min(SNIFF_BYTES)]), Looks::Text | Looks::Utf16)
 }
 
 /// A file error in the words of a tool.

@@ -123,7 +123,7 @@ impl Window {
 /// How the bytes of some lines are read.
 enum Reading {
     As(Encoding),
-    /// They are UTF-8 but for so many bytes.
+    /// They are UTF-8 but in so many places.
     Broken(usize),
 }
 
@@ -157,8 +157,8 @@ impl Reading {
             Self::As(encoding) if encoding.is_utf8() => Some("UTF-8 with a byte order mark".into()),
             Self::As(encoding) => Some(encoding.name().into()),
             Self::Broken(count) => {
-                let bytes = hermes_core::plural(*count, "byte");
-                Some(format!("UTF-8, but for {bytes} shown as \u{fffd}"))
+                let places = hermes_core::plural(*count, "place");
+                Some(format!("UTF-8, but for {places} shown as \u{fffd}"))
             }
         }
     }
@@ -238,7 +238,7 @@ mod tests {
             (&b"caf\xe9\n"[..], "1|café", "windows-1252"),
             (b"caf\xe9\nna\xefve\n", "1|café\n2|naïve", "windows-1252"),
             ("grün blau\u{e4} \u{fc}ber".as_bytes(), "1|grün blauä über", ""),
-            (b"gr\xc3\xbc\xc3\xbc\xc3\xbcn \xff\n", "1|grüüün \u{fffd}", "but for 1 byte"),
+            (b"gr\xc3\xbc\xc3\xbc\xc3\xbcn \xff\n", "1|grüüün \u{fffd}", "but for 1 place"),
         ] {
             let got = shown(bytes, 0, 5);
             assert_eq!(got.content, expected);

@@ -159,6 +159,18 @@ impl Environment for Far {
         self.local.write(path, bytes).await
     }
 
+    async fn create(&self, path: &Path, bytes: &[u8]) -> Result<Vec<PathBuf>, FileError> {
+        self.local.create(path, bytes).await
+    }
+
+    async fn rename(&self, from: &Path, to: &Path) -> Result<Vec<PathBuf>, FileError> {
+        self.local.rename(from, to).await
+    }
+
+    async fn remove(&self, path: &Path) -> Result<(), FileError> {
+        self.local.remove(path).await
+    }
+
     async fn list(&self, path: &Path) -> Result<Vec<String>, FileError> {
         self.local.list(path).await
     }

@@ -1,0 +1,160 @@
+//! Throws texts at whatever of the tools reads hostile text and changes files by it.
+//!
+//! `cargo run --release --manifest-path crates/tools/fuzz/Cargo.toml -- TARGET SECONDS [SEED]`, where TARGET is `v4a` (patches
+//! of several files, read and applied) or `replace` (edits of one file). Each call works on a machine in memory. A panic
+//! ends in the log with its input, and so does an error after which a file is not as it was; what took longest is printed at
+//! the end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_core::{CancellationToken, JsonMap, Limits, Scratch, Tool, ToolCx, ToolError, ToolSource as _};
+use hermes_testkit::FakeEnvironment;
+use serde_json::{Value, json};
+
+const PIECES: &[&str] = &[
+    "*** Begin Patch\n",
+    "*** End Patch\n",
+    "*** Update File: f\n",
+    "*** Update File: g\n",
+    "*** Add File: new/h\n",
+    "*** Add File: f/x\n",
+    "*** Delete File: f\n",
+    "*** Delete File: g\n",
+    "*** Move File: f -> m\n",
+    "*** Move to: m\n",
+    "*** Update File: m\n",
+    "*** End of File\n",
+    "@@\n",
+    "@@ fn two() {\n",
+    "@@ -1,2 +1,3 @@ x\n",
+    "@@ a @@\n",
+    " fn one() {\n",
+    " fn two() {\n",
+    "-    go();\n",
+    "+    went();\n",
+    " }\n",
+    "-go();\n",
+    "+x\n",
+    "-\n",
+    "+\n",
+    " \n",
+    "\n",
+    "\\ No newline at end of file\n",
+    "***",
+    "*** ",
+    " -> ",
+    "\r\n",
+    "\r",
+    "\t",
+    "    ",
+    "“",
+    "\"",
+    "—",
+    "--",
+    "…",
+    "\\n",
+    "\\\"",
+    "\\",
+    "é",
+    "\u{fffd}",
+    "\u{feff}",
+    "\0",
+    "a",
+    "go();",
+    "fn one() {\n    go();\n}\n",
+    "x\n",
+];
+
+const F: &[u8] = b"fn one() {\n    go();\n}\n\nfn two() {\n    go();\n}\n// \xe2\x80\x9csaid\xe2\x80\x9d \xff\n";
+const G: &[u8] = b"a\r\n\tgo();\r\n\r\nx  \r\nlast";
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 16) % end.max(1) as u64) as usize
+    }
+
+    fn text(&mut self, most: usize) -> String {
+        let mut text = String::new();
+        for _ in 0..self.below(most) {
+            let times = if self.below(40) == 0 { 1 + self.below(500) } else { 1 };
+            match self.below(30) {
+                0 => text.extend(char::from_u32(self.below(0x11_0000) as u32)),
+                _ => text.push_str(&PIECES[self.below(PIECES.len())].repeat(times)),
+            }
+        }
+        text
+    }
+}
+
+/// Makes one call and looks that an error changed nothing. Answers what was sent.
+fn call(target: &str, random: &mut Random, tool: &dyn Tool, runtime: &tokio::runtime::Runtime) -> (Value, Duration) {
+    let arguments = if target == "v4a" {
+        json!({ "mode": "patch", "patch": random.text(24) })
+    } else {
+        let path = if random.below(2) == 0 { "f" } else { "g" };
+        json!({ "path": path, "old_string": random.text(5), "new_string": random.text(5), "replace_all": random.below(2) == 0 })
+    };
+    let machine = Arc::new(FakeEnvironment::new().with_file("f", F).with_file("g", G));
+    let cx = ToolCx {
+        call_id: "fuzz".into(),
+        environment: Arc::clone(&machine) as _,
+        asker: None,
+        todos: None,
+        processes: None,
+        scratch: Arc::new(Scratch::default()),
+        limits: Limits::default(),
+        cancel: CancellationToken::new(),
+    };
+    let sent: JsonMap = arguments.as_object().expect("an object").clone();
+    let began = Instant::now();
+    let _ = tool.touches(&sent, &cx);
+    let answer = runtime.block_on(tool.call(sent, cx));
+    let took = began.elapsed();
+    if let Err(ToolError::Tell(error)) = answer {
+        let is_whole = machine.file("f").as_deref() == Some(F) && machine.file("g").as_deref() == Some(G);
+        let is_clean = ["m", "new/h", "f/x"].iter().all(|path| machine.file(path).is_none());
+        assert!(is_whole && is_clean, "{arguments} failed ({error:?}) and changed something");
+    }
+    (arguments, took)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, target, seconds, rest @ ..] = arguments.as_slice() else {
+        eprintln!("usage: fuzz v4a|replace SECONDS [SEED]");
+        return ExitCode::from(2);
+    };
+    let limit = Duration::from_secs(seconds.parse().expect("seconds"));
+    let mut random = Random(rest.first().map_or(1, |seed| seed.parse().expect("a seed")) | 0x9E37_79B9_0000_0000);
+    let tools = hermes_tools::Builtins.tools();
+    let tool = &**tools.iter().find(|tool| tool.spec().name.as_str() == "patch").expect("the tool");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let (began, mut runs, mut crashes, mut slowest) = (Instant::now(), 0_u64, 0, (Duration::ZERO, Value::Null));
+    while began.elapsed() < limit {
+        let seed = random.0;
+        match catch_unwind(AssertUnwindSafe(|| call(target, &mut random, tool, &runtime))) {
+            Ok((sent, took)) if took > slowest.0 => slowest = (took, sent),
+            Ok(_) => {}
+            Err(_) => {
+                crashes += 1;
+                println!("crash with the state {seed}");
+            }
+        }
+        runs += 1;
+        if crashes > 20 {
+            break;
+        }
+    }
+    println!("{target}: {runs} runs in {:.0} s, {crashes} crashes", began.elapsed().as_secs_f64());
+    let sent: String = slowest.1.to_string().chars().take(300).collect();
+    println!("slowest {:?} {sent}", slowest.0);
+    if crashes > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
