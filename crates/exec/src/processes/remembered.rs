@@ -94,7 +94,9 @@ impl Process for Remembered {
             None => None,
         };
         let mut terminal = self.terminal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        size.into_iter().for_each(|size| terminal.resize(size));
+        if let Some(size) = size {
+            terminal.resize(size);
+        }
         terminal.catch_up(self.log.as_ref()?, self.output_start()..self.output_len());
         Some(terminal.screen())
     }
