@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn many_threads_see_what_one_look_at_the_whole_sees() {
         for size in [0, 1, Layout::PIECE - 1, Layout::PIECE, Layout::PIECE + 1, 70 * Layout::PIECE + 3] {
-            let content: Vec<u8> = (0..size).map(|at| if at % 41 == 0 { b'\n' } else { (at % 251) as u8 }).collect();
+            let content: Vec<u8> =
+                (0..size).map(|at| if at % 41 == 0 { b'\n' } else { u8::try_from(at % 251).unwrap() }).collect();
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&content).unwrap();
             assert_eq!(of(&file, LineFeed::Byte).unwrap(), Layout::of(&content, LineFeed::Byte), "{size}");

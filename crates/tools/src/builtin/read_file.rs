@@ -25,6 +25,9 @@ const DEFAULT_LIMIT: i64 = 500;
 /// A larger image is described and not sent: services take about this much (5 MB in base64).
 const LARGEST_IMAGE: u64 = 3_750_000;
 
+const ATTACHED: &str =
+    "the image is an attachment of this result; if you do not see it, the service in between passes no images on";
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
@@ -42,7 +45,7 @@ pub(super) fn tool() -> impl Tool {
         .toolset("file")
         .emoji("📖")
         .effect(Effect::Read)
-        .about("Read a text file, whatever its encoding, or look at an image. Lines come as `NUMBER|TEXT`; the total is always stated. Use search_files to find things.")
+        .about("Read a text file, whatever its encoding; an image comes as an attachment. Lines come as `NUMBER|TEXT`; the total is always stated. Use search_files to find things.")
         .parallel()
         .limits_itself()
         .touches(|args: &Args, cx| Touches::reading(cx.resolve(&args.path)))
@@ -228,7 +231,7 @@ async fn image(cx: &ToolCx, path: &std::path::Path, stat: &FileStat, format: &st
     }
     let data = cx.environment.read(path, 0..u64::MAX).await.map_err(|error| file_error("read_file", &error))?;
     let picture = Attachment { media_type: format!("image/{}", format.to_lowercase()), data };
-    let mut output = ToolOutput::json(with_hint("the image is attached")).with_summary(summary);
+    let mut output = ToolOutput::json(with_hint(ATTACHED)).with_summary(summary);
     output.attachments.push(picture);
     Ok(output)
 }
