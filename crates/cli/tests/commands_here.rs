@@ -78,7 +78,7 @@ fn each_task_says_where_it_runs() {
     let ran = Ran::from(command.write_stdin(lines.join("\n")).output().unwrap());
     let results: Vec<String> = ran.lines().iter().map(|line| line["result"].as_str().unwrap().to_owned()).collect();
     for (at, part) in [
-        (0, "/work/sub"),
+        (0, "work/sub"),
         (1, "/work\\nunset"),
         (2, "said with its first call"),
         (3, "\"1\\n\""),

@@ -86,8 +86,8 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
     }
     let file = TextFile::new(&cx, &path, &stat, head).await.map_err(failed)?;
     let (first, limit) = file.wanted(&args, cx.limits.read_lines);
-    if known::was_shown(&cx, &path, first, limit as u64, file.layout.hash()).await {
-        let path = path.display().to_string();
+    if known::was_shown(&cx, &path, first, limit as u64, file.layout.hash()) {
+        let path = shown(&cx, &path);
         let told = json!({
             "status": "unchanged", "message": known::UNCHANGED, "path": path, "dedup": true, "content_returned": false,
         });

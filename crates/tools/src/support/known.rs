@@ -94,15 +94,14 @@ pub(crate) fn moved(cx: &ToolCx, from: &Path, to: &Path) {
     };
 }
 
-/// Whether these lines of a file with this content were shown before. From now on they were.
-pub(crate) async fn was_shown(cx: &ToolCx, path: &Path, first: u64, count: u64, hash: u64) -> bool {
-    let Ok(real) = cx.environment.real_path(path).await else { return false };
+/// Whether these lines of a file with this content were shown before, under this name. From now on they were.
+pub(crate) fn was_shown(cx: &ToolCx, path: &Path, first: u64, count: u64, hash: u64) -> bool {
     let known = cx.scratch.get::<Known>();
     let mut memory = memory(&known);
     if memory.shown.len() >= MOST_SHOWN {
         memory.shown.clear();
     }
-    memory.shown.insert((real, first, count), hash) == Some(hash)
+    memory.shown.insert((path.to_path_buf(), first, count), hash) == Some(hash)
 }
 
 /// The layout of a file. One that was made before is used again if nothing about the file has changed since.
