@@ -11,8 +11,7 @@ use hermes_runtime::names::did_you_mean;
 use hermes_runtime::{Verdict, toolset};
 use serde_json::json;
 
-use crate::args::JsonArg;
-use crate::args::PlaceArgs;
+use crate::args::{JsonArg, PlaceArgs};
 use crate::config::{self, Config};
 use crate::granted::Granted;
 use crate::models;

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{CancellationToken, Edit, Environment, Limits, Scratch, Tool, ToolCx, ToolSource as _, Touches};
+use hermes_guard::Guard;
+use hermes_guard::paths::PathPolicy;
+use hermes_guard::policy::Policy;
 use hermes_tools::Builtins;
 use serde_json::Value;
 
@@ -15,13 +18,17 @@ pub(crate) struct Patcher {
 
 impl Patcher {
     pub(crate) fn new(environment: Arc<dyn Environment>) -> Self {
+        let home = environment.home();
+        let agent_home = home.join(".hermes");
+        let paths = PathPolicy::new(home, &agent_home);
+        let judge = Arc::new(Guard::new(home, "somebody", &agent_home, paths, Policy::default()));
         let cx = ToolCx {
             call_id: "call".into(),
             environment,
             asker: None,
             todos: None,
             processes: None,
-            judge: None,
+            judge: Some(judge),
             scratch: Arc::new(Scratch::default()),
             limits: Limits::default(),
             cancel: CancellationToken::new(),

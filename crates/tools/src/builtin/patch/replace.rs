@@ -58,7 +58,7 @@ pub(super) async fn change(cx: &ToolCx, path: &str, edits: &[One]) -> Result<Cha
         }
     };
     let real = cx.environment.real_path(&path).await.unwrap_or_else(|_| path.clone());
-    let quiet = keeps_quiet(&path, &real, &before);
+    let quiet = keeps_quiet(cx, &path, &real, &before);
     let view = View::new(&before);
     let hay = Haystack::new(view.text());
     let done = find_all(&hay, edits);

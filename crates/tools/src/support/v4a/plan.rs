@@ -187,7 +187,7 @@ impl Planner<'_> {
         Ok(Held {
             bytes: None,
             on_disk: place.real.clone(),
-            quiet: keeps_quiet(path, &place.real, &head),
+            quiet: keeps_quiet(self.cx, path, &place.real, &head),
             is_link: false,
         })
     }
@@ -218,7 +218,7 @@ impl Planner<'_> {
         let place = self.place(&path).await?;
         self.must_be_free(&path, &place).await?;
         let bytes = Arc::new(content.as_bytes().to_vec());
-        let quiet = keeps_quiet(&path, &place.name, &[]);
+        let quiet = keeps_quiet(self.cx, &path, &place.name, content.as_bytes());
         let names = ["/dev/null".to_owned(), format!("b/{}", self.name(&path))];
         let diff = quietly(&names, quiet, || diff::whole([&names[0], &names[1]], content, true));
         self.plan.steps.push(Step::Create { path: place.name.clone(), bytes: Arc::clone(&bytes) });
@@ -279,7 +279,7 @@ impl Planner<'_> {
             Held {
                 bytes: None,
                 on_disk: place.name.clone(),
-                quiet: keeps_quiet(&path, &place.real, &[]),
+                quiet: keeps_quiet(self.cx, &path, &place.real, &[]),
                 is_link: true,
             }
         } else {
