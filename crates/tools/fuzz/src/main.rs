@@ -109,6 +109,7 @@ fn call(target: &str, random: &mut Random, tool: &dyn Tool, runtime: &tokio::run
         asker: None,
         todos: None,
         processes: None,
+        judge: None,
         scratch: Arc::new(Scratch::default()),
         limits: Limits::default(),
         cancel: CancellationToken::new(),
