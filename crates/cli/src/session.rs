@@ -172,8 +172,8 @@ fn start(world: &World, config: &Config, cwd: Option<&Path>) -> PathBuf {
     cwd.map(|cwd| world.cwd.join(cwd)).or_else(configured).unwrap_or_else(|| world.cwd.clone())
 }
 
-/// A task that runs at `place`; what is left open there the configuration says, and the folder else is the current one. `asker`
-/// answers what its commands want to know, and `secrets` learns what must not be seen of that.
+/// A task that runs at `place`, and where that says nothing, as the configuration does. `asker` answers what its commands
+/// want to know, `secrets` learns what must not be seen of that, and `granted` is what they get.
 pub(crate) async fn task(
     world: &World,
     config: &Config,
@@ -182,7 +182,9 @@ pub(crate) async fn task(
     secrets: &Arc<Secrets>,
     granted: &Granted,
 ) -> Result<Task, Failure> {
-    let config = &at(place, config)?;
+    if let Some(backend) = &place.backend {
+        env::must_be_here(backend)?;
+    }
     let cwd = start(world, config, place.cwd.as_deref());
     let (by_reference, mut said) = granted.variables(world, config, secrets).await?;
     let mut names = config.list("terminal.env_passthrough");
@@ -204,7 +206,7 @@ pub(crate) async fn task(
         0 => environment,
         idle => environment.resting_after(Duration::from_secs(idle)),
     };
-    let environment = confined(world, config, environment).await?;
+    let environment = confined(world, config, wall(config, place), environment).await?;
     let mut task = Task::new(Arc::new(environment)).with_todos(Arc::new(TodoList::default()));
     task.id = session_id();
     task.asker = asker;
@@ -218,26 +220,6 @@ pub(crate) fn wall(config: &Config, place: &PlaceArgs) -> Walled {
         Some("strict") => Walled::Strict,
         _ => Walled::Off,
     })
-}
-
-/// The configuration as it holds at `place`.
-fn at(place: &PlaceArgs, config: &Config) -> Result<Config, Failure> {
-    let mut config = config.clone();
-    if let Some(backend) = &place.backend {
-        env::must_be_here(backend)?;
-        config.say("terminal.backend", backend);
-    }
-    if let Some(sandbox) = place.sandbox {
-        config.say(
-            "terminal.sandbox",
-            match sandbox {
-                Walled::Off => "off",
-                Walled::Workspace => "workspace",
-                Walled::Strict => "strict",
-            },
-        );
-    }
-    Ok(config)
 }
 
 fn paths(world: &World, config: &Config, key: &str) -> Vec<PathBuf> {
@@ -266,10 +248,15 @@ fn stages(world: &World) -> Vec<PathBuf> {
     vec![world.home.join("rehearsals").join("stages"), elsewhere.into()]
 }
 
-/// The environment with the sandbox that the configuration wishes for. One that is not possible here is an error: nobody
+/// The environment with this wall, as the configuration says what is in it. One that is not possible here is an error: nobody
 /// who asked for a wall works without it by accident.
-async fn confined(world: &World, config: &Config, environment: LocalEnvironment) -> Result<LocalEnvironment, Failure> {
-    let strictness = match wall(config, &PlaceArgs::default()) {
+async fn confined(
+    world: &World,
+    config: &Config,
+    wall: Walled,
+    environment: LocalEnvironment,
+) -> Result<LocalEnvironment, Failure> {
+    let strictness = match wall {
         Walled::Off => return Ok(environment),
         Walled::Workspace => Strictness::Workspace,
         Walled::Strict => Strictness::Strict,

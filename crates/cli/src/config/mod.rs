@@ -227,11 +227,6 @@ impl Config {
         self.values.get(path).cloned().unwrap_or_else(default)
     }
 
-    /// Says something else for a key than the file does.
-    pub(crate) fn say(&mut self, path: &str, text: &str) {
-        self.values.insert(keys::find(path).map_or("", |key| key.path), Value::String(text.to_owned()));
-    }
-
     /// Whether the file sets the key.
     pub(crate) fn is_set(&self, path: &str) -> bool {
         self.values.contains_key(path) || self.secrets.contains_key(path)

@@ -75,16 +75,14 @@ pub(crate) fn find(path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join("sudo")).find(is_program)
 }
 
-/// The scripts in `folder`: what commands find as `sudo`, and what sudo starts to ask. Answers the second one.
-fn write_scripts(folder: &Path, sudo: &Path, helper: &[OsString], socket: &Path) -> io::Result<PathBuf> {
+/// The scripts in `folder`: what commands find as `sudo`, and what sudo starts to ask.
+fn write_scripts(folder: &Path, sudo: &Path, helper: &[OsString], socket: &Path) -> io::Result<()> {
     let words = helper.iter().map(OsString::as_os_str).chain([OsStr::new("--"), socket.as_os_str()]);
     let words: Vec<Vec<u8>> = words.map(|word| crate::local::quoted(word.as_bytes())).collect();
-    let ask = folder.join("ask");
-    write_script(&ask, &[b"#!/bin/sh\nexec ", &words.join(&b' ')[..], b" \"$1\"\n"].concat())?;
+    write_script(&folder.join("ask"), &[b"#!/bin/sh\nexec ", &words.join(&b' ')[..], b" \"$1\"\n"].concat())?;
     let sudo = crate::local::quoted(sudo.as_os_str().as_bytes());
     let text = include_str!("sudo.sh").split("@SUDO@").map(str::as_bytes).collect::<Vec<_>>().join(&sudo[..]);
-    write_script(&folder.join("sudo"), &text)?;
-    Ok(ask)
+    write_script(&folder.join("sudo"), &text)
 }
 
 fn write_script(path: &Path, text: &[u8]) -> io::Result<()> {
