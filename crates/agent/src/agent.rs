@@ -124,6 +124,16 @@ impl Agent {
         self.shown.tools.iter().map(ToolName::as_str)
     }
 
+    /// The conversation, as those who take part in its calls know it.
+    pub fn task(&self) -> &str {
+        &self.setup.task.id
+    }
+
+    /// Tells the model something with its next request, for example what a person did to its files.
+    pub fn tell(&mut self, what: String) {
+        self.news.push(what);
+    }
+
     /// What a person should know about the choice of tools, one line each.
     pub fn notes(&self) -> &[String] {
         &self.shown.notes
@@ -220,6 +230,10 @@ impl Agent {
         let mut turn = Turn { agent: self, listener, cancel, end: TurnEnd::new() };
         let ended = turn.run().await;
         let end = turn.end;
+        if let Err(why) = self.setup.dispatcher.settle(&self.setup.task).await {
+            let message = format!("what this turn left was not kept, so an undo may take back more than it did: {why}");
+            listener.hear(Event::Warned { call: None, message: &message });
+        }
         self.usage += end.usage;
         match ended {
             Ok(()) => {

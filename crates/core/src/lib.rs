@@ -32,8 +32,8 @@ pub mod tool;
 pub mod touches;
 
 pub use approval::{
-    Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalReviewer, ApprovalScope, Asker, Concern,
-    Doubt, Judge, JudgeRequest, Opinion, PasswordWish, Question, RequestEnd, Review, Verdict,
+    Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalReviewer, ApprovalScope, Asker, Changes,
+    CommandPlace, Concern, Doubt, Judge, JudgeRequest, Opinion, PasswordWish, Question, RequestEnd, Review, Verdict,
 };
 pub use availability::{Availability, Check, Surroundings};
 pub use call::{RawArguments, ToolCall};

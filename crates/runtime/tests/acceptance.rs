@@ -93,7 +93,7 @@ impl Asker for Everybody {
 
 #[async_trait]
 impl Checkpointer for Everybody {
-    async fn before(&self, _: HookCall<'_>, _: &[PathBuf], _: &ToolCx) -> Result<(), String> {
+    async fn before(&self, _: HookCall<'_>, _: &Touches, _: &ToolCx) -> Result<(), String> {
         self.note("checkpoint");
         Ok(())
     }

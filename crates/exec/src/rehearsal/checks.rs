@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::changes::{Change, Entry, Kind, exact_path};
 use super::compare::Compared;
 use super::marker::Memory;
-use super::tree::Look;
+use crate::beneath::Look;
 use super::{RehearsalError, Stage, trouble};
 
 /// A path that is in the way, and why.

@@ -13,7 +13,7 @@ use super::changes::{Change, Entry, Inside, Kind, State};
 use super::copying::{is_whiteout, overlay_mark};
 use super::loosen::Loosened;
 use super::marker::{Known, Memory};
-use super::tree::{Look, Root, is_boundary};
+use crate::beneath::{Look, Root, is_boundary};
 use super::{RehearsalError, Stage, diff, trouble};
 
 /// The changes, and what a commit has to know besides.

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
-use super::tree::Root;
+use crate::beneath::Root;
 use super::{RehearsalError, trouble};
 
 const PREFIX: &str = "stage-";

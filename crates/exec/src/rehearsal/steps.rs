@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::changes::exact_path;
 use super::copying::Copier;
-use super::tree::{Look, Place, Root};
+use crate::beneath::{Look, Place, Root};
 use super::{RehearsalError, trouble};
 
 /// A path where something is replaced, deleted or added.

@@ -9,7 +9,7 @@ use super::copying::Copier;
 use super::journal::{Journal, Line, Plan, Reached};
 use super::marker::Marker;
 use super::steps::{Bits, Permission, Phase, Site, Step};
-use super::tree::Root;
+use crate::beneath::Root;
 use super::{RehearsalError, owner, reason, trouble};
 
 /// What a commit replaced, in a folder of its own. It outlives the process; see [`Undo::open`].
