@@ -5,7 +5,6 @@ mod book;
 mod setting;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -525,7 +525,7 @@ impl Checkpoints {
         Ok(Gone { id: way.id, done, left })
     }
 
-    /// The difference that going this way would make, path by path. What `withholds` knows a reason for is not quoted.
+    /// What would be taken back, path by path: how the files came to be what they are now. What is withheld is not quoted.
     pub fn differences(
         &self,
         way: &Way,
@@ -534,10 +534,12 @@ impl Checkpoints {
         let store = Store::open(&self.store())?;
         let mut contents = store.contents()?;
         let mut all = Vec::new();
-        for (path, change) in way.changes() {
-            let sides = (way.now.at(&path), way.target.at(&path));
-            let diff = difference_of(&path, sides, withholds(&path), &mut contents)?;
-            all.push((path, change, diff));
+        for Changed { path, change } in between(&way.target, &way.now) {
+            if way.steps.contains_key(&path) {
+                let sides = (way.target.at(&path), way.now.at(&path));
+                let diff = difference_of(&path, sides, withholds(&path), &mut contents)?;
+                all.push((path, change, diff));
+            }
         }
         Ok(all)
     }

@@ -207,7 +207,7 @@ fn a_difference_is_shown_and_a_secret_is_not_quoted() {
     let [(_, _, Diff::Summary { text: secret }), (_, _, Diff::Text { unified, .. })] = &shown[..] else {
         panic!("{shown:?}");
     };
-    assert!(unified.contains("-two\n+one\n"), "{unified}");
+    assert!(unified.contains("-one\n+two\n"), "{unified}");
     assert!(secret.starts_with("not shown") && !secret.contains("secret\n") && !secret.contains("KEY"), "{secret}");
     here.checkpoints.go(way).unwrap();
     assert_eq!(here.read(".env").unwrap(), "KEY=old-secret\n");

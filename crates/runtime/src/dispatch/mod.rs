@@ -413,6 +413,7 @@ impl Call<'_> {
             attachments: outcome.output.attachments,
             headline,
             summary: outcome.output.summary.unwrap_or_default(),
+            is_diff: outcome.output.is_diff,
             detail: outcome.output.detail,
             emoji,
             elapsed,
