@@ -147,7 +147,8 @@ fn taken_back(world: &World, config: &Config, again: bool, agent: &mut Agent) ->
     let way = checkpoints.way_back(checkpoint)?;
     let changes = way.changes();
     let gone = checkpoints.go(way)?;
-    let lines = checkpoints::told(world, &checkpoint.project, &changes, &gone);
+    let head = format!("{} ({}):", if again { "Done again" } else { "Taken back" }, visible(&checkpoint.reason));
+    let lines = checkpoints::told(world, &head, &checkpoint.project, &changes, &gone);
     if !gone.done.is_empty() {
         let verb = if again { "has done again" } else { "has taken back" };
         let paths: Vec<String> = gone.done.iter().take(20).map(|path| path.display().to_string()).collect();

@@ -47,7 +47,8 @@ pub(crate) fn run(world: &World, verb: CheckpointsVerb) -> Result<Exit, Failure>
             let way = checkpoints.way_to(&checkpoint, &real(world, &paths))?;
             let changes = way.changes();
             let gone = checkpoints.go(way)?;
-            out::line(&told(world, &checkpoint.project, &changes, &gone).join("\n"))?;
+            let head = format!("Back to {}:", checkpoint.id);
+            out::line(&told(world, &head, &checkpoint.project, &changes, &gone).join("\n"))?;
             if !gone.done.is_empty() {
                 out::line(&format!("hermes checkpoints restore {} takes this back.", gone.id))?;
             }
@@ -145,8 +146,8 @@ fn listed(world: &World, list: &[Checkpoint], project: Option<&Path>) -> String 
         }
         let at = chrono::DateTime::<chrono::Local>::from(checkpoint.at).format("%Y-%m-%d %H:%M");
         let totals = checkpoint.totals.map_or_else(|| "?".to_owned(), in_few_letters);
-        let line = format!("  {}  {at}  {}  {}", checkpoint.id, padded(&totals, 12), what(checkpoint));
-        text += &format!("{}\n", one_line(&visible(&line), COLUMNS).trim_end());
+        let line = format!("{}  {at}  {}  {}", checkpoint.id, padded(&totals, 11), what(checkpoint));
+        text += &format!("  {}\n", one_line(&visible(&line), COLUMNS - 2).trim_end());
     }
     text += "hermes checkpoints diff ID shows what has changed since; restore ID puts the files back.";
     text
@@ -229,8 +230,8 @@ fn painted(colour: bool, style: &str, text: &str) -> String {
     if colour { format!("\x1b[{style}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
-/// What was put back, in a line each.
-pub(crate) fn told(world: &World, project: &Path, changes: &[(PathBuf, Change)], gone: &Gone) -> Vec<String> {
+/// What was put back, in a line each below `head`.
+pub(crate) fn told(world: &World, head: &str, project: &Path, changes: &[(PathBuf, Change)], gone: &Gone) -> Vec<String> {
     let name = |path: &Path| {
         let inside = path.strip_prefix(project).ok().filter(|inside| !inside.as_os_str().is_empty());
         visible(&inside.map_or_else(|| world.shown(path), |inside| inside.display().to_string()))
@@ -238,7 +239,7 @@ pub(crate) fn told(world: &World, project: &Path, changes: &[(PathBuf, Change)],
     if gone.done.is_empty() && gone.left.is_empty() {
         return vec!["The files are what they were; nothing was to be done.".to_owned()];
     }
-    let mut lines = vec![format!("{} put back:", plural(gone.done.len(), "path"))];
+    let mut lines = vec![head.to_owned()];
     let done: Vec<&(PathBuf, Change)> = changes.iter().filter(|(path, _)| gone.done.contains(path)).collect();
     for (path, change) in done.iter().take(NAMED) {
         let verb = match change {

@@ -1,6 +1,7 @@
 //! How one snapshot became another, path by path.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::snapshot::{Entry, Known, Snapshot};
@@ -42,17 +43,20 @@ pub(super) struct Changed {
 
 /// Everything that differs and of which both snapshots know, in the order of the paths.
 pub(super) fn between(before: &Snapshot, after: &Snapshot) -> Vec<Changed> {
-    let paths: BTreeSet<&PathBuf> = before.entries.keys().chain(after.entries.keys()).collect();
-    let one = |path: &PathBuf| {
+    let gone = before.entries.iter().filter(|(name, _)| !after.entries.contains_key(*name));
+    let others = after.entries.iter().filter(|(name, entry)| before.entries.get(*name) != Some(entry));
+    let names: BTreeSet<&OsString> = gone.chain(others).map(|(name, _)| name).collect();
+    let one = |name: &OsString| {
+        let path = Path::new(name);
         let change = match (before.at(path), after.at(path)) {
             (Known::NotThere, Known::Here(_)) => Change::Added,
             (Known::Here(_), Known::NotThere) => Change::Removed,
             (Known::Here(old), Known::Here(new)) => differ(old, new)?,
             _ => return None,
         };
-        Some(Changed { path: path.clone(), change })
+        Some(Changed { path: path.to_path_buf(), change })
     };
-    paths.into_iter().filter_map(one).collect()
+    names.into_iter().filter_map(one).collect()
 }
 
 fn differ(old: &Entry, new: &Entry) -> Option<Change> {

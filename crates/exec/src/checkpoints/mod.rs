@@ -16,7 +16,7 @@ mod snapshot;
 mod store;
 mod take;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -28,7 +28,7 @@ pub use self::difference::Change;
 use self::difference::{Changed, between, same};
 pub use self::recorder::Recorder;
 use self::restore::Step;
-use self::snapshot::{Entry, Known, Snapshot};
+use self::snapshot::{Blob, Entry, Known, Snapshot};
 use self::store::{Lock, Reference, Sharing, Store, lock};
 use self::take::{Index, Taker};
 use crate::rehearsal::Diff;
@@ -233,10 +233,19 @@ pub struct Way {
 }
 
 impl Way {
-    /// The paths that would be put back, and what would happen to each.
+    /// The paths that would be put back, and what would happen to each. Folders that only hold some of them are not named.
     pub fn changes(&self) -> Vec<(PathBuf, Change)> {
-        let all = between(&self.now, &self.target);
-        all.into_iter().filter(|one| self.steps.contains_key(&one.path)).map(|one| (one.path, one.change)).collect()
+        self.named(&self.now, &self.target).into_iter().map(|one| (one.path, one.change)).collect()
+    }
+
+    fn named(&self, old: &Snapshot, new: &Snapshot) -> Vec<Changed> {
+        let mut named: Vec<Changed> = between(old, new);
+        named.retain(|one| self.steps.contains_key(&one.path));
+        let holds: HashSet<PathBuf> =
+            named.iter().filter_map(|one| one.path.parent()).map(Path::to_path_buf).collect();
+        let comes_or_goes = |change: Change| matches!(change, Change::Added | Change::Removed);
+        named.retain(|one| !(comes_or_goes(one.change) && holds.contains(&one.path)));
+        named
     }
 
     /// Whether nothing would be put back.
@@ -311,10 +320,9 @@ struct Wish {
 }
 
 /// Where a snapshot goes.
-struct Target<'a> {
-    project: &'a Project,
+struct Target {
     reference: String,
-    message: &'a str,
+    message: String,
 }
 
 impl Checkpoints {
@@ -349,48 +357,35 @@ impl Checkpoints {
         if is_everything || is_own { Err(CheckpointError::Everything(folder.to_path_buf())) } else { Ok(()) }
     }
 
-    /// Looks at everything that is wished for beyond what `snapshot` knows, and stores the whole. Answers the areas that
-    /// could not be kept, each with the reason.
+    /// Looks at everything that is wished for beyond what `snapshot` knows, and stores the whole, unless `wanted` does not
+    /// want it. Answers the areas that could not be kept, each with the reason.
     fn take(
         &self,
         store: &Store,
-        target: &Target<'_>,
+        project: &Project,
         wish: &Wish,
         snapshot: &mut Snapshot,
+        wanted: impl Fn(&Snapshot) -> Option<Target>,
     ) -> Result<Vec<CheckpointError>, CheckpointError> {
         let deadline = Instant::now() + self.limits.patience;
-        let file = self.index(target.project);
+        let file = self.index(project);
         let mut index = Index::read(&file);
         let mut tries = 0;
         loop {
             tries += 1;
-            let began = SystemTime::now();
             let mut taken = snapshot.clone();
-            let mut taker = Taker::new(&self.limits, &self.own, index.clone(), deadline);
-            let mut refused = Vec::new();
-            for area in &wish.areas {
-                let kept = self.is_project(area).and_then(|()| taker.area(&mut taken, area));
-                match kept {
-                    Ok(()) => {}
-                    Err(CheckpointError::Io { .. }) if !area.exists() => taker.named(&mut taken, area)?,
-                    Err(why) => refused.push(why),
-                }
-            }
-            for path in &wish.named {
-                if !taken.covers(path)
-                    && let Err(why) = taker.named(&mut taken, path)
-                {
-                    refused.push(why);
-                }
-            }
-            let references = [target.reference.clone(), target.project.latest()];
-            let unread = taken.clone();
-            let saved =
-                store.save(&references, target.message, &mut taken, |path| taker.content(&unread, path));
+            let mut taker = Taker::new(&self.limits, &self.own, &index, deadline);
+            let refused = self.look(&mut taker, wish, &mut taken)?;
+            let Some(target) = wanted(&taken) else {
+                *snapshot = taken;
+                return Ok(refused);
+            };
+            let references = [target.reference, project.latest()];
+            let saved = store.save(&references, &target.message, &taken, &index, |name| taker.unsent(name));
             match saved {
-                Ok(()) => {
+                Ok(tree) => {
                     // An index that is not there only costs time.
-                    let _ = taker.remembered(&taken, began).write(&file);
+                    let _ = taker.remembered(&taken, tree).write(&file);
                     *snapshot = taken;
                     return Ok(refused);
                 }
@@ -400,6 +395,30 @@ impl Checkpoints {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    fn look(
+        &self,
+        taker: &mut Taker<'_>,
+        wish: &Wish,
+        snapshot: &mut Snapshot,
+    ) -> Result<Vec<CheckpointError>, CheckpointError> {
+        let mut refused = Vec::new();
+        for area in &wish.areas {
+            match self.is_project(area).and_then(|()| taker.area(snapshot, area)) {
+                Ok(()) => {}
+                Err(CheckpointError::Io { .. }) if !area.exists() => taker.named(snapshot, area)?,
+                Err(why) => refused.push(why),
+            }
+        }
+        for path in &wish.named {
+            if !snapshot.covers(path)
+                && let Err(why) = taker.named(snapshot, path)
+            {
+                refused.push(why);
+            }
+        }
+        Ok(refused)
     }
 
     /// Those of one project, or all; the oldest first.
@@ -476,13 +495,12 @@ impl Checkpoints {
         let store = Store::open(&self.store())?;
         let target = store.load(&checkpoint.before)?;
         let after = checkpoint.after.as_ref().map(|commit| store.load(commit)).transpose()?;
-        let id = self.new_id(&store, &project)?;
+        let id = store.new_id(&project.key);
         let mut now = Snapshot::default();
-        let message = note.message();
-        let place = Target { project: &project, reference: project.reference(&id, "before"), message: &message };
-        let refused = self.take(&store, &place, &wish_of(&target), &mut now)?;
+        let place = || Target { reference: project.reference(&id, "before"), message: note.message() };
+        let refused = self.take(&store, &project, &wish_of(&target), &mut now, |_| Some(place()))?;
         if let Some(why) = refused.into_iter().next() {
-            store.point(&[(&place.reference, None)])?;
+            store.point(&[(&project.reference(&id, "before"), None)])?;
             return Err(why);
         }
         let (paths, mut left) = choose(&target, after.as_ref(), &now);
@@ -504,10 +522,11 @@ impl Checkpoints {
         let store = Store::open(&self.store())?;
         let (done, failed) = restore::apply(&way.steps, &way.now, &mut store.contents()?)?;
         let mut after = Snapshot::default();
-        let totals = Totals::of(&between(&way.now, &way.target)).message();
-        let reference = way.project.reference(&way.id, "after");
-        let place = Target { project: &way.project, reference, message: &totals };
-        self.take(&store, &place, &wish_of(&way.target), &mut after)?;
+        let place = |after: &Snapshot| Target {
+            reference: way.project.reference(&way.id, "after"),
+            message: Totals::of(&between(&way.now, after)).message(),
+        };
+        self.take(&store, &way.project, &wish_of(&way.target), &mut after, |after| Some(place(after)))?;
         if let Some(undone) = &way.note.undoes {
             let mark = way.project.reference(undone, "undone");
             let before = store.references(&format!("{}/{undone}/before", way.project.key))?;
@@ -534,12 +553,10 @@ impl Checkpoints {
         let store = Store::open(&self.store())?;
         let mut contents = store.contents()?;
         let mut all = Vec::new();
-        for Changed { path, change } in between(&way.target, &way.now) {
-            if way.steps.contains_key(&path) {
-                let sides = (way.target.at(&path), way.now.at(&path));
-                let diff = difference_of(&path, sides, withholds(&path), &mut contents)?;
-                all.push((path, change, diff));
-            }
+        for Changed { path, change } in way.named(&way.target, &way.now) {
+            let sides = (way.target.at(&path), way.now.at(&path));
+            let diff = difference_of(&path, sides, withholds(&path), &mut contents)?;
+            all.push((path, change, diff));
         }
         Ok(all)
     }
@@ -617,17 +634,6 @@ impl Checkpoints {
             }
         }
         if changes.is_empty() { Ok(()) } else { store.point(&changes) }
-    }
-
-    /// A name that no other checkpoint of the project has: the milliseconds since 1970, so that they sort.
-    fn new_id(&self, store: &Store, project: &Project) -> Result<String, CheckpointError> {
-        let taken = store.references(&project.key)?;
-        let mut millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let has = |id: &str| taken.iter().any(|reference| reference.name.split('/').nth(3) == Some(id));
-        while has(&in_letters(millis)) {
-            millis += 1;
-        }
-        Ok(in_letters(millis))
     }
 }
 
@@ -723,14 +729,18 @@ fn checkpoints(references: &[Reference]) -> Vec<Checkpoint> {
 /// Everything that a snapshot looked at.
 fn wish_of(snapshot: &Snapshot) -> Wish {
     let areas: Vec<PathBuf> = snapshot.areas.keys().cloned().collect();
-    let outside = |path: &&PathBuf| {
-        let covering = areas.iter().filter(|area| path.starts_with(area));
+    let outside = |path: &&Path| {
+        let mut covering = areas.iter().filter(|area| path.starts_with(area));
         // What a policy leaves out of an area was named.
-        !covering.clone().any(|area| !path.ancestors().any(|above| snapshot.areas[area].skipped.contains(above)))
+        !covering.any(|area| !path.ancestors().any(|above| snapshot.areas[area].skipped.contains(above)))
     };
-    let named = snapshot.absent.iter().chain(snapshot.entries.keys().filter(outside)).cloned().collect();
+    let named = snapshot.entries.keys().map(Path::new).filter(outside);
+    let named = snapshot.absent.iter().map(PathBuf::as_path).chain(named).map(Path::to_path_buf).collect();
     Wish { areas, named }
 }
+
+/// What is on one side of a difference: nothing, a content with its name, or what is no content.
+type Side = Option<Result<(Vec<u8>, Blob), &'static str>>;
 
 fn difference_of(
     path: &Path,
@@ -751,16 +761,16 @@ fn difference_of(
     }
     let mut side = |known: Known<'_>| match known {
         Known::Here(Entry::File { blob, .. } | Entry::Link { blob }) => {
-            contents.read(blob).map(|bytes| Some(Ok((bytes, blob.clone()))))
+            contents.read(*blob).map(|bytes| Some(Ok((bytes, *blob))))
         }
         Known::Here(Entry::Folder { .. }) => Ok(Some(Err("a folder"))),
         Known::Here(Entry::LeftOut { why, .. }) => Ok(Some(Err(why.in_words()))),
         Known::NotThere | Known::Nothing => Ok(None),
     };
     let (old, new) = (side(old)?, side(new)?);
-    let word = |side: &Option<Result<(Vec<u8>, String), &str>>| match side {
+    let word = |side: &Side| match side {
         None => "nothing".to_owned(),
-        Some(Ok((bytes, blob))) if is_withheld => format!("{} bytes ({})", bytes.len(), &blob[..12.min(blob.len())]),
+        Some(Ok((bytes, blob))) if is_withheld => format!("{} bytes ({:.12})", bytes.len(), blob.to_string()),
         Some(Ok((bytes, _))) => format!("{} bytes", bytes.len()),
         Some(Err(what)) => (*what).to_owned(),
     };
@@ -768,7 +778,7 @@ fn difference_of(
     if is_withheld {
         return summary(format!("not shown, it may hold secrets: {words}"));
     }
-    let text = |side: &Option<Result<(Vec<u8>, String), &str>>| match side {
+    let text = |side: &Side| match side {
         None => Some(None),
         Some(Ok((bytes, _))) if bytes.len() as u64 <= MOST_BYTES && !bytes.contains(&0) => {
             Some(Some(String::from_utf8_lossy(bytes).into_owned()))

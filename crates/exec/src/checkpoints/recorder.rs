@@ -4,6 +4,7 @@
 //! project is kept as a whole before the first change, and whatever a call names beyond it, or in a part of it that is not
 //! kept, is kept on its own.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -105,7 +106,7 @@ impl Recorder {
         let store = Store::open(&self.checkpoints.store())?;
         if open.is_none() {
             let project = Project::of(&root);
-            let id = self.checkpoints.new_id(&store, &project)?;
+            let id = store.new_id(&project.key);
             let note = Note {
                 project: root.to_string_lossy().into_owned(),
                 purpose: Purpose::Turn,
@@ -120,9 +121,8 @@ impl Recorder {
         let Some(open) = state.open.get_mut(task) else { return Ok(Vec::new()) };
         let _project = self.checkpoints.lock_project(&open.project)?;
         open.tried.insert(root);
-        let reference = open.project.reference(&open.id, "before");
-        let target = Target { project: &open.project, reference, message: &open.message };
-        let refused = self.checkpoints.take(&store, &target, &wish, &mut open.snapshot)?;
+        let place = || Target { reference: open.project.reference(&open.id, "before"), message: open.message.clone() };
+        let refused = self.checkpoints.take(&store, &open.project, &wish, &mut open.snapshot, |_| Some(place()))?;
         let matters = |why: &CheckpointError| {
             plan.is_open || !matches!(why, CheckpointError::TooMany { .. } | CheckpointError::TooLarge { .. } | CheckpointError::Everything(_))
         };
@@ -135,16 +135,16 @@ impl Recorder {
         let _store = checkpoints.lock_store(Sharing::Shared, Instant::now() + WAIT)?;
         let _project = checkpoints.lock_project(&open.project)?;
         let store = Store::open(&checkpoints.store())?;
-        let (before, after) = (open.project.reference(&open.id, "before"), open.project.reference(&open.id, "after"));
         let mut now = Snapshot::default();
-        let target = Target { project: &open.project, reference: after.clone(), message: "{}" };
-        checkpoints.take(&store, &target, &wish_of(&open.snapshot), &mut now)?;
-        let changes = between(&open.snapshot, &now);
-        if changes.is_empty() {
-            return store.point(&[(&before, None), (&after, None)]);
-        }
-        let message = Totals::of(&changes).message();
-        store.save(&[after], &message, &mut now, |path| Err(CheckpointError::Moving(path.to_path_buf())))
+        let changed = Cell::new(false);
+        let place = |now: &Snapshot| {
+            let changes = between(&open.snapshot, now);
+            changed.set(!changes.is_empty());
+            let message = || Totals::of(&changes).message();
+            changed.get().then(|| Target { reference: open.project.reference(&open.id, "after"), message: message() })
+        };
+        checkpoints.take(&store, &open.project, &wish_of(&open.snapshot), &mut now, place)?;
+        if changed.get() { Ok(()) } else { store.point(&[(&open.project.reference(&open.id, "before"), None)]) }
     }
 
     fn settled(&self, task: &str) -> Result<(), CheckpointError> {
@@ -196,10 +196,10 @@ fn plan(touches: &Touches, cx: &ToolCx) -> Option<Plan> {
 }
 
 /// The call in a few words.
-fn reason(tool: &str, touches: &Touches) -> String {
+fn reason(tool: &str, touches: &Touches, cwd: &Path) -> String {
     let what = match (&touches.command, &touches.writes[..]) {
         (Some(command), _) => command.trim().lines().next().unwrap_or_default().to_owned(),
-        (None, [path]) => path.display().to_string(),
+        (None, [path]) => path.strip_prefix(cwd).unwrap_or(path).display().to_string(),
         (None, paths) => format!("{} files", paths.len()),
     };
     format!("{tool}: {what}").chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(REASON).collect()
@@ -213,7 +213,7 @@ impl Checkpointer for Recorder {
         }
         let Some(plan) = plan(touches, cx) else { return Ok(()) };
         let (recorder, task, turn) = (self.clone(), call.task.to_owned(), call.turn);
-        let reason = reason(call.spec.name.as_str(), touches);
+        let reason = reason(call.spec.name.as_str(), touches, &cx.environment.cwd());
         let kept = tokio::task::spawn_blocking(move || recorder.keep(&task, turn, &reason, &plan)).await;
         kept.unwrap_or_else(|error| Err(error.to_string()))
     }

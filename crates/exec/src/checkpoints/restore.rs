@@ -33,7 +33,7 @@ pub(super) fn plan(target: &Snapshot, now: &Snapshot, paths: impl Iterator<Item 
             }
             (Known::NotThere, Known::NotThere) => continue,
             (Known::Here(entry), _) => {
-                steps.insert(path, Step::Put(entry.clone()));
+                steps.insert(path, Step::Put(*entry));
                 continue;
             }
             (Known::NotThere, Known::Here(_)) => {
@@ -152,7 +152,7 @@ impl Work<'_> {
     fn unchanged(&self, path: &Path) -> Result<(Place, Option<Look>), Trouble> {
         let place = self.place(path)?;
         let look = place.look()?;
-        let is_same = match (&look, self.now.looks.get(path)) {
+        let is_same = match (&look, self.now.looks.get(path.as_os_str())) {
             (None, _) => true,
             (Some(_), None) => false,
             // What was done inside a folder changes its times.
@@ -192,7 +192,7 @@ impl Work<'_> {
                     let (place, _) = self.unchanged(path)?;
                     return Ok(place.set_mode(*mode)?);
                 }
-                let bytes = self.contents.read(blob).map_err(Trouble::Store)?;
+                let bytes = self.contents.read(*blob).map_err(Trouble::Store)?;
                 let aside = self.aside(&place)?;
                 self.dressed(&aside, path, here.as_ref(), |aside| {
                     let mut file = aside.create()?;
@@ -205,7 +205,7 @@ impl Work<'_> {
                 })
             }
             Entry::Link { blob } => {
-                let target = self.contents.read(blob).map_err(Trouble::Store)?;
+                let target = self.contents.read(*blob).map_err(Trouble::Store)?;
                 let target: PathBuf = std::ffi::OsString::from_vec(target).into();
                 let aside = self.aside(&place)?;
                 self.dressed(&aside, path, here.as_ref(), |aside| aside.make_link(&target))

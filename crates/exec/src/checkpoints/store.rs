@@ -8,6 +8,7 @@
 //! reference at its end, or not at all. The configuration of the user and of the machine does not count here, and nothing
 //! in a project can change how its bytes are stored.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -17,8 +18,9 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::CheckpointError;
-use super::snapshot::{Entry, Facts, Snapshot, Stored, is_executable};
+use super::snapshot::{Blob, Facts, Snapshot, Stored};
+use super::take::Index;
+use super::{CheckpointError, in_letters};
 
 /// In a snapshot's tree: the picture of this machine's paths.
 const FILES: &str = "files";
@@ -139,48 +141,44 @@ impl Store {
         if out.status.success() { Ok(out.stdout) } else { Err(said_by_git(arguments[0], &out.stderr)) }
     }
 
-    /// Writes `snapshot` as a commit with this message and lets every name of `references` refer to it. `contents` gives the
-    /// bytes of entries whose blob is empty yet; their blobs are filled in.
+    /// Writes `snapshot` as a commit with this message and lets every name of `references` refer to it. Answers its tree.
+    ///
+    /// Only what is other than in the tree of `index` is written; `unsent` gives the bytes of contents that may be new.
     pub(super) fn save(
         &self,
         references: &[String],
         message: &str,
-        snapshot: &mut Snapshot,
-        mut contents: impl FnMut(&Path) -> Result<Vec<u8>, CheckpointError>,
-    ) -> Result<(), CheckpointError> {
-        let marks = self.folder.join(format!("marks-{}-{:?}", std::process::id(), std::thread::current().id()));
-        let option = format!("--export-marks={}", marks.display());
-        let mut child =
-            self.start(self.git(&["fast-import", "--quiet", "--force", &option]).stdin(Stdio::piped()))?;
-        let new: Vec<PathBuf> =
-            snapshot.entries.iter().filter(|(_, entry)| is_new(entry)).map(|(path, _)| path.clone()).collect();
+        snapshot: &Snapshot,
+        index: &Index,
+        unsent: impl FnMut(&OsStr) -> Result<Option<Vec<u8>>, CheckpointError>,
+    ) -> Result<String, CheckpointError> {
+        // Deltas are made later, when things are collected.
+        let arguments = ["fast-import", "--quiet", "--force", "--done", "--depth=0"];
+        let mut child = self.start(self.git(&arguments).stdin(Stdio::piped()))?;
         let mut written = Ok(());
         if let Some(stdin) = child.stdin.take() {
-            written = stream(BufWriter::new(stdin), references, message, snapshot, &new, &mut contents);
+            written = stream(BufWriter::new(stdin), references, message, snapshot, index, unsent);
         }
-        if matches!(written, Err(Broken::Contents(_))) {
-            // Without its end the stream would be taken as it is.
-            let _ = child.kill();
-        }
-        let out = child.wait_with_output().map_err(|error| CheckpointError::io("run git in", &self.folder, &error));
-        let blobs = fs::read_to_string(&marks).unwrap_or_default();
-        let _ = fs::remove_file(&marks);
-        let out = out?;
+        let out = child.wait_with_output().map_err(|error| CheckpointError::io("run git in", &self.folder, &error))?;
         match written {
             Err(Broken::Contents(error)) => return Err(error),
             _ if !out.status.success() => return Err(said_by_git("fast-import", &out.stderr)),
             Err(Broken::Pipe(error)) => return Err(CheckpointError::io("write to", &self.folder, &error)),
             Ok(()) => {}
         }
-        for line in blobs.lines() {
-            let Some((mark, blob)) = line.strip_prefix(':').and_then(|line| line.split_once(' ')) else { continue };
-            let path = mark.parse::<usize>().ok().and_then(|mark| new.get(mark.checked_sub(1)?));
-            match path.and_then(|path| snapshot.entries.get_mut(path)) {
-                Some(Entry::File { blob: known, .. } | Entry::Link { blob: known }) => blob.clone_into(known),
-                _ => {}
-            }
+        let answered = String::from_utf8_lossy(&out.stdout);
+        let tree = answered.split_whitespace().nth(2).map(str::to_owned);
+        tree.ok_or_else(|| CheckpointError::Git("git fast-import: it did not name the tree".into()))
+    }
+
+    /// A name that no other checkpoint of this project has.
+    pub(super) fn new_id(&self, project: &str) -> String {
+        let taken = self.folder.join("refs").join("hermes").join(project);
+        let mut millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        while taken.join(in_letters(millis)).exists() {
+            millis += 1;
         }
-        Ok(())
+        in_letters(millis)
     }
 
     /// The snapshot that a commit holds.
@@ -267,7 +265,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    pub(super) fn read(&mut self, blob: &str) -> Result<Vec<u8>, CheckpointError> {
+    pub(super) fn read(&mut self, blob: Blob) -> Result<Vec<u8>, CheckpointError> {
         let failed = |error: io::Error| CheckpointError::Git(format!("cannot read {blob}: {error}"));
         if let Some(input) = &mut self.input {
             writeln!(input, "{blob}").and_then(|()| input.flush()).map_err(failed)?;
@@ -291,10 +289,6 @@ impl Drop for Contents {
     }
 }
 
-fn is_new(entry: &Entry) -> bool {
-    matches!(entry, Entry::File { blob, .. } | Entry::Link { blob } if blob.is_empty())
-}
-
 enum Broken {
     Contents(CheckpointError),
     Pipe(io::Error),
@@ -311,54 +305,60 @@ fn stream(
     references: &[String],
     message: &str,
     snapshot: &Snapshot,
-    new: &[PathBuf],
-    contents: &mut impl FnMut(&Path) -> Result<Vec<u8>, CheckpointError>,
+    index: &Index,
+    mut unsent: impl FnMut(&OsStr) -> Result<Option<Vec<u8>>, CheckpointError>,
 ) -> Result<(), Broken> {
     let data = |to: &mut dyn Write, bytes: &[u8]| -> io::Result<()> {
         writeln!(to, "data {}", bytes.len())?;
         to.write_all(bytes)?;
         writeln!(to)
     };
-    // It ends with `done`, so that a stream that breaks off is no commit.
-    writeln!(to, "feature done")?;
-    for (at, path) in new.iter().enumerate() {
-        let bytes = contents(path).map_err(Broken::Contents)?;
-        writeln!(to, "blob\nmark :{}", at + 1)?;
-        data(&mut to, &bytes)?;
+    for (name, entry) in &snapshot.entries {
+        if Stored::of(entry).is_some()
+            && let Some(bytes) = unsent(name).map_err(Broken::Contents)?
+        {
+            writeln!(to, "blob")?;
+            data(&mut to, &bytes)?;
+        }
     }
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let facts = postcard::to_allocvec(&Facts::of(snapshot)).unwrap_or_default();
-    let mut marks = new.iter().zip(1..).peekable();
-    writeln!(to, "commit {}\nmark :{}\ncommitter Hermes <> {seconds} +0000", references[0], new.len() + 1)?;
+    writeln!(to, "commit {}\nmark :1\ncommitter Hermes <> {seconds} +0000", references[0])?;
     data(&mut to, message.as_bytes())?;
+    if let Some(tree) = index.tree() {
+        writeln!(to, "M 040000 {tree} \"\"")?;
+    }
     writeln!(to, "M 100644 inline {FACTS}")?;
     data(&mut to, &facts)?;
-    for (path, entry) in &snapshot.entries {
-        let (mode, blob) = match entry {
-            Entry::File { blob, mode } => (if is_executable(*mode) { "100755" } else { "100644" }, blob),
-            Entry::Link { blob } => ("120000", blob),
-            Entry::Folder { .. } | Entry::LeftOut { .. } => continue,
-        };
-        write!(to, "M {mode} ")?;
-        match marks.next_if(|(new, _)| *new == path) {
-            Some((_, mark)) => write!(to, ":{mark} ")?,
-            None => write!(to, "{blob} ")?,
+    // What goes makes room for what comes: a file may become a folder.
+    for name in index.names() {
+        if snapshot.entries.get(name).and_then(Stored::of).is_none() {
+            to.write_all(b"D ")?;
+            to.write_all(&quoted(name))?;
+            writeln!(to)?;
         }
-        to.write_all(&quoted(path))?;
-        writeln!(to)?;
+    }
+    for (name, entry) in &snapshot.entries {
+        let Some((stored, blob)) = Stored::of(entry) else { continue };
+        if index.stored(name) != Some((stored, blob)) {
+            write!(to, "M {} {blob} ", stored.mode())?;
+            to.write_all(&quoted(name))?;
+            writeln!(to)?;
+        }
     }
     for reference in &references[1..] {
-        writeln!(to, "reset {reference}\nfrom :{}\n", new.len() + 1)?;
+        writeln!(to, "reset {reference}\nfrom :1\n")?;
     }
-    writeln!(to, "done")?;
+    // It ends with `done`, so that a stream that breaks off is no commit.
+    writeln!(to, "ls :1 \"\"\ndone")?;
     to.flush()?;
     Ok(())
 }
 
 /// A path of this machine as one in a tree, quoted for the stream.
-fn quoted(path: &Path) -> Vec<u8> {
+fn quoted(name: &OsStr) -> Vec<u8> {
     let mut text = format!("\"{FILES}").into_bytes();
-    for component in path.components() {
+    for component in Path::new(name).components() {
         let Component::Normal(name) = component else { continue };
         text.push(b'/');
         for (at, byte) in name.as_bytes().iter().enumerate() {
@@ -378,7 +378,7 @@ fn quoted(path: &Path) -> Vec<u8> {
 }
 
 /// A line of `ls-tree -z`: `100644 blob 0123… \tfiles/home/me/a`.
-fn listed_file(line: &[u8]) -> Option<(Stored, String, PathBuf)> {
+fn listed_file(line: &[u8]) -> Option<(Stored, Blob, OsString)> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let facts = std::str::from_utf8(&line[..tab]).ok()?;
     let mut facts = facts.split(' ');
@@ -388,7 +388,7 @@ fn listed_file(line: &[u8]) -> Option<(Stored, String, PathBuf)> {
         "120000" => Stored::Link,
         _ => return None,
     };
-    let blob = facts.nth(1)?.to_owned();
+    let blob = Blob::read(facts.nth(1)?)?;
     let name = line[tab + 1..].strip_prefix(FILES.as_bytes())?;
     let mut path = Vec::with_capacity(name.len());
     let mut at = 0;
@@ -401,7 +401,7 @@ fn listed_file(line: &[u8]) -> Option<(Stored, String, PathBuf)> {
         path.push(escaped.unwrap_or(name[at]));
         at += if escaped.is_some() { 3 } else { 1 };
     }
-    Some((stored, blob, std::ffi::OsString::from_vec(path).into()))
+    Some((stored, blob, OsString::from_vec(path)))
 }
 
 fn said_by_git(verb: &str, said: &[u8]) -> CheckpointError {
