@@ -27,6 +27,7 @@ pub mod ports;
 pub mod process;
 pub mod rehearsal;
 pub mod spec;
+pub mod stated_path;
 pub mod text;
 pub mod tool;
 pub mod touches;

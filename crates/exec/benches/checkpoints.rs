@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hermes_core::{CancellationToken, Checkpointer as _, HookCall, JsonMap, Limits, Scratch, ToolCx, ToolName, ToolSpec, Touches};
+use hermes_core::{
+    CancellationToken, Checkpointer as _, HookCall, JsonMap, Limits, Scratch, ToolCx, ToolName, ToolSpec, Touches,
+};
 use hermes_exec::LocalEnvironment;
 use hermes_exec::checkpoints::{self, Checkpoints, Recorder};
 use hermes_testkit::measure::{in_turn, ratio, shown, timed};
@@ -40,7 +42,8 @@ impl Here {
             fs::create_dir_all(&folder).unwrap();
             let mut text = String::new();
             while text.len() < FILE {
-                writeln!(text, "line {} of file {at}: {:x}", text.len(), (text.len() + at).wrapping_mul(2_654_435_761)).unwrap();
+                writeln!(text, "line {} of file {at}: {:x}", text.len(), (text.len() + at).wrapping_mul(2_654_435_761))
+                    .unwrap();
             }
             fs::write(folder.join(format!("{at}.txt")), text).unwrap();
         }
@@ -71,7 +74,8 @@ impl Here {
 
     fn turn(&self) {
         let turn = self.turns.fetch_add(1, Ordering::Relaxed) + 1;
-        let (spec, arguments) = (ToolSpec::new(ToolName::new("terminal").unwrap(), serde_json::json!({})), JsonMap::new());
+        let (spec, arguments) =
+            (ToolSpec::new(ToolName::new("terminal").unwrap(), serde_json::json!({})), JsonMap::new());
         let call = HookCall { call_id: "call", task: "task", turn, spec: &spec, arguments: &arguments };
         self.runtime.block_on(self.recorder.before(call, &Touches::executing("make"), &self.cx)).unwrap();
         self.change();
@@ -87,7 +91,16 @@ impl Here {
         let out = Command::new("git")
             .env("GIT_DIR", self.base.path().join("peer.git"))
             .env("GIT_WORK_TREE", &self.project)
-            .args(["-c", "core.compression=1", "-c", "gc.auto=0", "-c", "user.name=peer", "-c", "user.email=peer@localhost"])
+            .args([
+                "-c",
+                "core.compression=1",
+                "-c",
+                "gc.auto=0",
+                "-c",
+                "user.name=peer",
+                "-c",
+                "user.email=peer@localhost",
+            ])
             .args(arguments)
             .current_dir(&self.project)
             .stderr(Stdio::null())

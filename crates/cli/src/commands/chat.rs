@@ -141,7 +141,8 @@ fn taken_back(world: &World, config: &Config, again: bool, agent: &mut Agent) ->
     };
     let list = checkpoints.list(None)?;
     let Some(checkpoint) = list.iter().rev().find(fits) else {
-        let what = if again { "There is no undo to take back." } else { "No turn of this conversation has changed files." };
+        let what =
+            if again { "There is no undo to take back." } else { "No turn of this conversation has changed files." };
         return Ok(vec![what.to_owned(), "hermes checkpoints list --all shows what can be put back.".to_owned()]);
     };
     let way = checkpoints.way_back(checkpoint)?;

@@ -198,7 +198,9 @@ fn diff(
     let colour = Abilities::of(Stream::Out, world).colour;
     let mut text = String::new();
     for (path, change, diff) in shown? {
-        let name = path.strip_prefix(&checkpoint.project).map_or_else(|_| world.shown(&path), |path| path.display().to_string());
+        let name = path
+            .strip_prefix(&checkpoint.project)
+            .map_or_else(|_| world.shown(&path), |path| path.display().to_string());
         text += &painted(colour, "1", &format!("{} {}", change.letter(), visible(&name)));
         text.push('\n');
         for line in diff.to_string().lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ ")) {
@@ -231,7 +233,13 @@ fn painted(colour: bool, style: &str, text: &str) -> String {
 }
 
 /// What was put back, in a line each below `head`.
-pub(crate) fn told(world: &World, head: &str, project: &Path, changes: &[(PathBuf, Change)], gone: &Gone) -> Vec<String> {
+pub(crate) fn told(
+    world: &World,
+    head: &str,
+    project: &Path,
+    changes: &[(PathBuf, Change)],
+    gone: &Gone,
+) -> Vec<String> {
     let name = |path: &Path| {
         let inside = path.strip_prefix(project).ok().filter(|inside| !inside.as_os_str().is_empty());
         visible(&inside.map_or_else(|| world.shown(path), |inside| inside.display().to_string()))

@@ -78,7 +78,12 @@ pub(crate) const KEYS: &[Key] = &[
         "model that reviews in approvals.mode smart; the model's own if empty",
     ),
     key("auxiliary.approval.timeout", Kind::Whole(1, 600), "30", "seconds the reviewer may take"),
-    key("checkpoints.enabled", Kind::Flag, "true", "keep what files were before a turn changes them (hermes checkpoints)"),
+    key(
+        "checkpoints.enabled",
+        Kind::Flag,
+        "true",
+        "keep what files were before a turn changes them (hermes checkpoints)",
+    ),
     key("checkpoints.max_file_size_mb", Kind::Whole(1, 1000), "10", "the largest file that is kept with a project"),
     key("checkpoints.max_snapshots", Kind::Whole(1, 10_000), "20", "checkpoints that are kept of one project"),
     key(

@@ -241,8 +241,7 @@ impl Way {
     fn named(&self, old: &Snapshot, new: &Snapshot) -> Vec<Changed> {
         let mut named: Vec<Changed> = between(old, new);
         named.retain(|one| self.steps.contains_key(&one.path));
-        let holds: HashSet<PathBuf> =
-            named.iter().filter_map(|one| one.path.parent()).map(Path::to_path_buf).collect();
+        let holds: HashSet<PathBuf> = named.iter().filter_map(|one| one.path.parent()).map(Path::to_path_buf).collect();
         let comes_or_goes = |change: Change| matches!(change, Change::Added | Change::Removed);
         named.retain(|one| !(comes_or_goes(one.change) && holds.contains(&one.path)));
         named
@@ -433,7 +432,10 @@ impl Checkpoints {
     /// The project that work in `folder` belongs to: the nearest folder upwards that has a `.git`, else the folder itself.
     pub fn project(&self, folder: &Path) -> PathBuf {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
-        let found = folder.ancestors().take_while(|above| !self.home.starts_with(above)).find(|above| above.join(".git").exists());
+        let found = folder
+            .ancestors()
+            .take_while(|above| !self.home.starts_with(above))
+            .find(|above| above.join(".git").exists());
         found.unwrap_or(&folder).to_path_buf()
     }
 
@@ -601,9 +603,8 @@ impl Checkpoints {
             checkpoints.sort_by(|left, right| left.id.cmp(&right.id));
             let too_many = checkpoints.len().saturating_sub(self.limits.checkpoints.max(1));
             let too_many = if more { too_many.max(usize::from(checkpoints.len() > 1)) } else { too_many };
-            let is_old = |checkpoint: &Checkpoint| {
-                now.duration_since(checkpoint.at).is_ok_and(|age| age > self.limits.age)
-            };
+            let is_old =
+                |checkpoint: &Checkpoint| now.duration_since(checkpoint.at).is_ok_and(|age| age > self.limits.age);
             let indexed = checkpoints.iter().enumerate();
             goes.extend(indexed.filter(|(at, one)| *at < too_many || is_old(one)).map(|(_, one)| *one));
         }
@@ -621,7 +622,8 @@ impl Checkpoints {
         for reference in references {
             if goes.iter().any(|gone| reference.name.starts_with(gone)) {
                 changes.push((&reference.name, None));
-            } else if let Some(key) = reference.name.split('/').nth(2).filter(|_| !reference.name.ends_with("/latest")) {
+            } else if let Some(key) = reference.name.split('/').nth(2).filter(|_| !reference.name.ends_with("/latest"))
+            {
                 stays.push(key);
             }
         }
@@ -753,7 +755,8 @@ fn difference_of(
         Known::Here(Entry::File { mode, .. } | Entry::Folder { mode }) => Some(*mode),
         _ => None,
     };
-    if let (Known::Here(Entry::File { blob: old_blob, .. }), Known::Here(Entry::File { blob: new_blob, .. })) = (old, new)
+    if let (Known::Here(Entry::File { blob: old_blob, .. }), Known::Here(Entry::File { blob: new_blob, .. })) =
+        (old, new)
         && old_blob == new_blob
     {
         let modes = (mode(old).unwrap_or_default(), mode(new).unwrap_or_default());

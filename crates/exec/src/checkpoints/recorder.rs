@@ -124,7 +124,11 @@ impl Recorder {
         let place = || Target { reference: open.project.reference(&open.id, "before"), message: open.message.clone() };
         let refused = self.checkpoints.take(&store, &open.project, &wish, &mut open.snapshot, |_| Some(place()))?;
         let matters = |why: &CheckpointError| {
-            plan.is_open || !matches!(why, CheckpointError::TooMany { .. } | CheckpointError::TooLarge { .. } | CheckpointError::Everything(_))
+            plan.is_open
+                || !matches!(
+                    why,
+                    CheckpointError::TooMany { .. } | CheckpointError::TooLarge { .. } | CheckpointError::Everything(_)
+                )
         };
         Ok(refused.iter().filter(|why| matters(why)).map(ToString::to_string).collect())
     }
@@ -168,7 +172,8 @@ fn real_paths(path: &Path) -> Vec<PathBuf> {
 
 /// The part of a path before its first pattern.
 fn before_patterns(path: &Path) -> PathBuf {
-    let has_pattern = |name: &std::path::Component<'_>| name.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
+    let has_pattern =
+        |name: &std::path::Component<'_>| name.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
     path.components().take_while(|name| !has_pattern(name)).collect()
 }
 
@@ -181,8 +186,7 @@ fn plan(touches: &Touches, cx: &ToolCx) -> Option<Plan> {
     if let Some(command) = &touches.command {
         let carried = cx.environment.carried();
         let place = CommandPlace { cwd: &folder, carried: &carried, shares_our_files: true };
-        let changes =
-            cx.judge.as_ref().map_or(Changes::Anything(Vec::new()), |judge| judge.changes(command, &place));
+        let changes = cx.judge.as_ref().map_or(Changes::Anything(Vec::new()), |judge| judge.changes(command, &place));
         match changes {
             Changes::Nothing => {}
             Changes::Only(paths) => named.extend(paths.iter().map(|path| before_patterns(path))),
@@ -202,7 +206,11 @@ fn reason(tool: &str, touches: &Touches, cwd: &Path) -> String {
         (None, [path]) => path.strip_prefix(cwd).unwrap_or(path).display().to_string(),
         (None, paths) => format!("{} files", paths.len()),
     };
-    format!("{tool}: {what}").chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(REASON).collect()
+    format!("{tool}: {what}")
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .take(REASON)
+        .collect()
 }
 
 #[async_trait]
@@ -220,7 +228,8 @@ impl Checkpointer for Recorder {
 
     async fn settle(&self, task: &str) -> Result<(), String> {
         let (recorder, task) = (self.clone(), task.to_owned());
-        let settled = tokio::task::spawn_blocking(move || recorder.settled(&task).map_err(|error| error.to_string())).await;
+        let settled =
+            tokio::task::spawn_blocking(move || recorder.settled(&task).map_err(|error| error.to_string())).await;
         settled.unwrap_or_else(|error| Err(error.to_string()))
     }
 }

@@ -22,7 +22,11 @@ pub(super) enum Step {
 }
 
 /// Sorts paths into those that can be made what `target` says, coming from `now`, and those that cannot, with the reason.
-pub(super) fn plan(target: &Snapshot, now: &Snapshot, paths: impl Iterator<Item = PathBuf>) -> (BTreeMap<PathBuf, Step>, Vec<Left>) {
+pub(super) fn plan(
+    target: &Snapshot,
+    now: &Snapshot,
+    paths: impl Iterator<Item = PathBuf>,
+) -> (BTreeMap<PathBuf, Step>, Vec<Left>) {
     let (mut steps, mut left) = (BTreeMap::new(), Vec::new());
     for path in paths {
         let why = match (target.at(&path), now.at(&path)) {
@@ -169,7 +173,13 @@ impl Work<'_> {
         };
         match look {
             None => Ok(()),
-            Some(_) if is_folder => if place.remove_empty_folder()? { Ok(()) } else { Err(Trouble::Inhabited) },
+            Some(_) if is_folder => {
+                if place.remove_empty_folder()? {
+                    Ok(())
+                } else {
+                    Err(Trouble::Inhabited)
+                }
+            }
             Some(_) => Ok(place.remove()?),
         }
     }

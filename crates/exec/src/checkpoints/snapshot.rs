@@ -70,11 +70,22 @@ pub(super) struct Area {
 /// What was at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    File { blob: Blob, mode: u32 },
-    Link { blob: Blob },
-    Folder { mode: u32 },
+    File {
+        blob: Blob,
+        mode: u32,
+    },
+    Link {
+        blob: Blob,
+    },
+    Folder {
+        mode: u32,
+    },
     /// It was there, and its content was not kept.
-    LeftOut { why: Why, size: u64, mtime: (i64, i64) },
+    LeftOut {
+        why: Why,
+        size: u64,
+        mtime: (i64, i64),
+    },
 }
 
 /// Why a content was not kept.

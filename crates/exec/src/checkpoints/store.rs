@@ -75,7 +75,9 @@ pub(super) fn lock(file: &Path, sharing: Sharing, deadline: Instant) -> Result<L
         };
         match tried {
             Ok(()) => return Ok(Lock(open)),
-            Err(fs::TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            Err(fs::TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
             Err(fs::TryLockError::WouldBlock) => return Err(CheckpointError::Busy),
             Err(fs::TryLockError::Error(error)) => return Err(failed(error)),
         }
@@ -184,13 +186,17 @@ impl Store {
     /// The snapshot that a commit holds.
     pub(super) fn load(&self, commit: &str) -> Result<Snapshot, CheckpointError> {
         let facts = self.answer(&["cat-file", "blob", &format!("{commit}:{FACTS}")])?;
-        let facts: Facts = postcard::from_bytes(&facts)
-            .map_err(|_| CheckpointError::Git(format!("the checkpoint {commit} was written by another version of Hermes")))?;
+        let facts: Facts = postcard::from_bytes(&facts).map_err(|_| {
+            CheckpointError::Git(format!("the checkpoint {commit} was written by another version of Hermes"))
+        })?;
         let listed = self.answer(&["ls-tree", "-r", "-z", commit, &format!("{FILES}/")])?;
         let mut files = Vec::new();
         for line in listed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
             let Some(file) = listed_file(line) else {
-                return Err(CheckpointError::Git(format!("the checkpoint {commit} holds what git calls {}", String::from_utf8_lossy(line))));
+                return Err(CheckpointError::Git(format!(
+                    "the checkpoint {commit} holds what git calls {}",
+                    String::from_utf8_lossy(line)
+                )));
             };
             files.push(file);
         }

@@ -139,13 +139,7 @@ impl<'a> Taker<'a> {
         self.add(snapshot, path.to_path_buf(), look, NAMED_BYTES.max(self.limits.file_bytes))
     }
 
-    fn add(
-        &mut self,
-        snapshot: &mut Snapshot,
-        path: PathBuf,
-        look: Look,
-        most: u64,
-    ) -> Result<(), CheckpointError> {
+    fn add(&mut self, snapshot: &mut Snapshot, path: PathBuf, look: Look, most: u64) -> Result<(), CheckpointError> {
         let left_out = |why| Entry::LeftOut { why, size: look.size, mtime: look.mtime };
         let entry = match look.kind {
             Kind::Folder => Entry::Folder { mode: look.mode },
@@ -277,14 +271,18 @@ impl Index {
         type Written = (Option<String>, Vec<(Vec<u8>, Remembered)>);
         let read = || {
             let (tree, files): Written = postcard::from_bytes(&fs::read(file).ok()?).ok()?;
-            Some(Self { tree, files: files.into_iter().map(|(name, known)| (OsString::from_vec(name), known)).collect() })
+            Some(Self {
+                tree,
+                files: files.into_iter().map(|(name, known)| (OsString::from_vec(name), known)).collect(),
+            })
         };
         read().unwrap_or_default()
     }
 
     /// Writes it in one step.
     pub(super) fn write(&self, file: &Path) -> io::Result<()> {
-        let files: Vec<(&[u8], &Remembered)> = self.files.iter().map(|(name, known)| (name.as_bytes(), known)).collect();
+        let files: Vec<(&[u8], &Remembered)> =
+            self.files.iter().map(|(name, known)| (name.as_bytes(), known)).collect();
         let bytes = postcard::to_allocvec(&(&self.tree, files)).map_err(io::Error::other)?;
         let folder = file.parent().unwrap_or(file);
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;

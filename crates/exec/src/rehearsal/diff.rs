@@ -11,8 +11,8 @@ use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use super::changes::{Entry, Kind, LineCounts, State};
-use crate::beneath::Root;
 use super::{RehearsalError, Stage, render, trouble};
+use crate::beneath::Root;
 
 /// The largest file that is compared line by line.
 pub(crate) const MOST_BYTES: u64 = 1 << 20;
