@@ -13,6 +13,7 @@ use super::snapshot::{Entry, Known, Snapshot};
 use super::store::Contents;
 use super::{CheckpointError, Left};
 use crate::beneath::{Look, Place, Root};
+use crate::rehearsal::Kind;
 
 /// What is to be done with one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,6 +205,8 @@ impl Work<'_> {
                 }
                 let bytes = self.contents.read(*blob).map_err(Trouble::Store)?;
                 let aside = self.aside(&place)?;
+                let has_some = here.is_some_and(|look| look.kind == Kind::File);
+                let attributes = has_some.then(|| place.attributes().ok()).flatten().unwrap_or_default();
                 self.dressed(&aside, path, here.as_ref(), |aside| {
                     let mut file = aside.create()?;
                     file.write_all(&bytes)?;
@@ -211,7 +214,12 @@ impl Work<'_> {
                         // Who may not give files away keeps them.
                         let _ = aside.set_owner(look.uid, look.gid);
                     }
-                    aside.set_mode(*mode)
+                    aside.set_mode(*mode)?;
+                    // What it has beside its content stays with it, as far as that is possible.
+                    for (name, value) in attributes {
+                        let _ = aside.set_attribute(&name, &value);
+                    }
+                    Ok(())
                 })
             }
             Entry::Link { blob } => {
