@@ -187,9 +187,7 @@ impl<'m, 'w> Call<'m, 'w> {
 
     pub(crate) fn write_place(&mut self, place: &Place, writing: Writing) {
         let (class, path) = (place.class, place.path.as_str());
-        if class != TargetClass::Thing {
-            self.machine.reach.write(path);
-        }
+        self.machine.reach.write(path);
         let effect = match writing {
             Writing::Empty => Effect::Truncate,
             _ => Effect::Overwrite,

@@ -505,6 +505,10 @@ impl Reach {
     const MOST: usize = 200;
 
     pub(crate) fn write(&mut self, path: &str) {
+        if path.starts_with("/dev/") {
+            // What is written to a device is in no file.
+            return;
+        }
         if text::is_unknown(path) || self.writes.len() >= Self::MOST {
             self.is_open = true;
         } else if !self.writes.iter().any(|known| known == path) {
