@@ -41,6 +41,11 @@ const TRIES: usize = 3;
 /// How often the oldest checkpoints are given up to come below the size limit.
 const ROUNDS: usize = 20;
 
+/// The git program that keeps checkpoints, in its own words, or why there is none.
+pub fn git() -> Result<String, CheckpointError> {
+    store::git_version()
+}
+
 /// What is kept, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {

@@ -84,6 +84,13 @@ pub(super) fn lock(file: &Path, sharing: Sharing, deadline: Instant) -> Result<L
     }
 }
 
+/// The version of the git program that keeps checkpoints, as it says it itself.
+pub(super) fn git_version() -> Result<String, CheckpointError> {
+    let here = Store { folder: PathBuf::from("/") };
+    let said = here.answer(&["--version"])?;
+    Ok(String::from_utf8_lossy(&said).trim().to_owned())
+}
+
 impl Store {
     /// Opens the repository in `folder`, which is made if it is not there.
     pub(super) fn open(folder: &Path) -> Result<Self, CheckpointError> {
