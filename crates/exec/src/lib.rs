@@ -16,6 +16,7 @@ mod capture;
 pub mod conformance;
 pub mod environment_variables;
 pub mod files;
+mod isolated;
 mod layout;
 pub mod local;
 mod plain;
