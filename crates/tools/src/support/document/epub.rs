@@ -1,9 +1,10 @@
 //! Books (`.epub`, EPUB 3.3): the chapters in their order, each as Markdown.
 
+use super::Extracted;
 use super::lines::Lines;
 use super::package::{Package, join};
+use super::page::Markdown;
 use super::xml::pick;
-use super::{Extracted, page};
 
 const CONTAINER: &str = "META-INF/container.xml";
 
@@ -24,20 +25,26 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Extracted, String> {
     let order = pick(&root, &contents, |element, attributes| {
         (element == "itemref").then(|| attributes.get("idref")).flatten()
     })?;
-    let mut lines = Lines::default();
+    let (mut lines, mut has_gaps) = (Lines::default(), false);
     for (index, id) in order.iter().enumerate() {
         let Some((_, address)) = parts.iter().find(|(is, _)| is == id) else { continue };
         let path = join(folder, &without_percents(address));
         lines.title(&format!("Chapter {}: {path}", index + 1));
         match package.part(&path)? {
-            Some(chapter) => lines.block(&page::markdown(&chapter)?),
+            Some(chapter) => {
+                let markdown = Markdown::of(&chapter)?;
+                has_gaps |= markdown.has_gaps;
+                lines.block(&markdown.text);
+            }
             None => lines.push("(missing)"),
         }
         if lines.is_full() {
             break;
         }
     }
-    Ok(Extracted::new("EPUB book", lines).counting("chapters", order.len()))
+    let mut extracted = Extracted::new("EPUB book", lines).counting("chapters", order.len());
+    extracted.notes.extend(has_gaps.then(|| Markdown::GAPS.to_owned()));
+    Ok(extracted)
 }
 
 /// An address as the path that it stands for (RFC 3986 §2.1).

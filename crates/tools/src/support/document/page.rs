@@ -2,24 +2,43 @@
 
 use std::borrow::Cow;
 
-use html_to_markdown_rs::{ConversionOptions, convert};
+use html_to_markdown_rs::{ConversionOptions, ProcessingWarning, WarningKind, convert};
 
 use super::Extracted;
 use super::lines::Lines;
 use crate::support::encoding::Encoding;
 
 pub(super) fn read(bytes: &[u8]) -> Result<Extracted, String> {
+    let markdown = Markdown::of(bytes)?;
     let mut lines = Lines::default();
-    lines.block(&markdown(bytes)?);
-    Ok(Extracted::new("HTML page", lines))
+    lines.block(&markdown.text);
+    let mut extracted = Extracted::new("HTML page", lines);
+    extracted.notes.extend(markdown.has_gaps.then(|| Markdown::GAPS.to_owned()));
+    Ok(extracted)
 }
 
-/// A page as Markdown, whatever its encoding.
-pub(super) fn markdown(bytes: &[u8]) -> Result<String, String> {
-    let html = decoded(bytes);
-    let options = ConversionOptions { compact_tables: true, extract_metadata: false, ..ConversionOptions::default() };
-    let converted = convert(&html, options).map_err(|error| format!("its HTML cannot be read ({error})"))?;
-    Ok(converted.content.unwrap_or_default())
+/// What a page says.
+pub(super) struct Markdown {
+    pub(super) text: String,
+    /// Something was left out.
+    pub(super) has_gaps: bool,
+}
+
+impl Markdown {
+    pub(super) const GAPS: &str = "what is nested too deeply is left out";
+
+    /// A page as Markdown, whatever its encoding.
+    pub(super) fn of(bytes: &[u8]) -> Result<Self, String> {
+        let html = decoded(bytes);
+        let options =
+            ConversionOptions { compact_tables: true, extract_metadata: false, ..ConversionOptions::default() };
+        let converted = convert(&html, options).map_err(|error| format!("its HTML cannot be read ({error})"))?;
+        let text = converted.content.unwrap_or_default();
+        let is_gap = |warning: &ProcessingWarning| {
+            matches!(warning.kind, WarningKind::DepthLimitExceeded | WarningKind::TruncatedInput)
+        };
+        Ok(Self { text, has_gaps: converted.warnings.iter().any(is_gap) })
+    }
 }
 
 /// The text of a page: what its bytes say counts more than what it says itself, and that more than a guess.
