@@ -49,7 +49,7 @@ const MOST_KEPT_BYTES: usize = 32 * 1024 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Pdf,
-    /// A ZIP archive of parts: Office since 2007, OpenDocument, EPUB.
+    /// A ZIP archive of parts: Office since 2007, `OpenDocument`, EPUB.
     Package,
     /// A compound file: Office before 2007, or with a password.
     Compound,
@@ -101,11 +101,11 @@ impl Kind {
 
     fn work(self) -> Work {
         match self {
-            Self::Pdf => |bytes| told(pdf::read(bytes)),
-            Self::Package => |bytes| told(package::read(bytes)),
-            Self::Compound => |bytes| told(compound::read(bytes)),
-            Self::Notebook => |bytes| told(notebook::read(bytes)),
-            Self::Page => |bytes| told(page::read(bytes)),
+            Self::Pdf => |bytes| told(&pdf::read(bytes)),
+            Self::Package => |bytes| told(&package::read(bytes)),
+            Self::Compound => |bytes| told(&compound::read(bytes)),
+            Self::Notebook => |bytes| told(&notebook::read(bytes)),
+            Self::Page => |bytes| told(&page::read(bytes)),
         }
     }
 }
@@ -151,9 +151,9 @@ impl Extracted {
 }
 
 /// What goes from the other process to us.
-fn told(read: Result<Extracted, String>) -> Vec<u8> {
+fn told(read: &Result<Extracted, String>) -> Vec<u8> {
     // A value of texts and numbers is always JSON.
-    serde_json::to_vec(&read).unwrap_or_default()
+    serde_json::to_vec(read).unwrap_or_default()
 }
 
 /// A document that was read, and the file that it was read from.

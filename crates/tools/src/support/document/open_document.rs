@@ -1,5 +1,5 @@
-//! OpenDocument texts and presentations (`.odt`, `.odp`, OASIS OpenDocument 1.3 part 3). Text stands directly in
-//! paragraphs; blanks beyond the first, tabs and line ends are elements.
+//! Texts and presentations of the `OpenDocument` family (`.odt`, `.odp`; OASIS standard 1.3, part 3). Text stands directly
+//! in paragraphs; blanks beyond the first, tabs and line ends are elements.
 
 use super::Extracted;
 use super::flow::Flow;

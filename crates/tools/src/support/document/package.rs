@@ -96,8 +96,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Extracted, String> {
     if let Some(main) = package.main_part()? {
         match main.split('/').next() {
             Some("word") => return word::read(&mut package, &main),
-            Some("xl") if main.ends_with(".bin") => return sheets::xlsb(bytes),
-            Some("xl") => return sheets::xlsx(bytes),
+            Some("xl") => {
+                let is_binary = main.rsplit_once('.').is_some_and(|(_, suffix)| suffix.eq_ignore_ascii_case("bin"));
+                return if is_binary { sheets::xlsb(bytes) } else { sheets::xlsx(bytes) };
+            }
             Some("ppt") => return slides::read(&mut package, &main),
             _ => {}
         }

@@ -20,7 +20,7 @@ type Bytes<'a> = Cursor<&'a [u8]>;
 pub(super) fn xlsx(bytes: &[u8]) -> Result<Extracted, String> {
     let mut book: Xlsx<Bytes<'_>> = open(bytes)?;
     let sheets = book.sheets_metadata().to_vec();
-    each_visible(&sheets, |name, grid| {
+    let extracted = each_visible(&sheets, |name, grid| {
         // As they come: a cell in the last row of an empty sheet must not cost a million rows.
         let mut cells = book.worksheet_cells_reader(name).map_err(damaged)?;
         while let Some(cell) = cells.next_cell_with_formula().map_err(damaged)? {
@@ -33,13 +33,14 @@ pub(super) fn xlsx(bytes: &[u8]) -> Result<Extracted, String> {
             }
         }
         Ok(())
-    })
+    });
+    Ok(extracted)
 }
 
 pub(super) fn xlsb(bytes: &[u8]) -> Result<Extracted, String> {
     let mut book: Xlsb<Bytes<'_>> = open(bytes)?;
     let sheets = book.sheets_metadata().to_vec();
-    each_visible(&sheets, |name, grid| {
+    let extracted = each_visible(&sheets, |name, grid| {
         let mut cells = book.worksheet_cells_reader(name).map_err(damaged)?;
         while let Some(cell) = cells.next_cell().map_err(damaged)? {
             if !grid.put(cell.get_position(), shown(&Data::from(cell.get_value().clone()))) {
@@ -47,19 +48,20 @@ pub(super) fn xlsb(bytes: &[u8]) -> Result<Extracted, String> {
             }
         }
         Ok(())
-    })
+    });
+    Ok(extracted)
 }
 
 pub(super) fn xls(bytes: &[u8]) -> Result<Extracted, String> {
     let mut book: Xls<Bytes<'_>> = open(bytes)?;
     let sheets = book.sheets_metadata().to_vec();
-    each_visible(&sheets, |name, grid| Ok(whole(&book.worksheet_range(name).map_err(damaged)?, grid)))
+    Ok(each_visible(&sheets, |name, grid| whole(book.worksheet_range(name), grid)))
 }
 
 pub(super) fn ods(bytes: &[u8]) -> Result<Extracted, String> {
     let mut book: Ods<Bytes<'_>> = open(bytes)?;
     let sheets = book.sheets_metadata().to_vec();
-    each_visible(&sheets, |name, grid| Ok(whole(&book.worksheet_range(name).map_err(damaged)?, grid)))
+    Ok(each_visible(&sheets, |name, grid| whole(book.worksheet_range(name), grid)))
 }
 
 fn open<'a, R: Reader<Bytes<'a>>>(bytes: &'a [u8]) -> Result<R, String>
@@ -74,7 +76,8 @@ fn damaged(error: impl Display) -> String {
 }
 
 /// Every cell of a sheet that is in memory already.
-fn whole(range: &Range<Data>, grid: &mut Grid) {
+fn whole(range: Result<Range<Data>, impl Display>, grid: &mut Grid) -> Result<(), String> {
+    let range = range.map_err(damaged)?;
     let (first_row, first_column) = range.start().unwrap_or_default();
     for (row, column, value) in range.used_cells() {
         let at = |first: u32, offset: usize| first.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX));
@@ -82,12 +85,10 @@ fn whole(range: &Range<Data>, grid: &mut Grid) {
             break;
         }
     }
+    Ok(())
 }
 
-fn each_visible(
-    sheets: &[Sheet],
-    mut read: impl FnMut(&str, &mut Grid) -> Result<(), String>,
-) -> Result<Extracted, String> {
+fn each_visible(sheets: &[Sheet], mut read: impl FnMut(&str, &mut Grid) -> Result<(), String>) -> Extracted {
     let mut grid = Grid::default();
     let (visible, hidden): (Vec<&Sheet>, Vec<&Sheet>) =
         sheets.iter().partition(|sheet| sheet.visible == SheetVisible::Visible);
@@ -112,7 +113,7 @@ fn each_visible(
         let names: Vec<&str> = hidden.iter().map(|sheet| sheet.name.as_str()).collect();
         extracted.notes.push(format!("hidden and not shown: {}", names.join(", ")));
     }
-    Ok(extracted)
+    extracted
 }
 
 /// The rows of a sheet, as its cells come.
