@@ -31,6 +31,7 @@ pub mod stated_path;
 pub mod text;
 pub mod tool;
 pub mod touches;
+pub mod work;
 
 pub use approval::{
     Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalReviewer, ApprovalScope, Asker, Changes,
@@ -64,6 +65,7 @@ pub use text::{grouped, plural, shown_path};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{Example, Expected, Limits, Scratch, Tool, ToolCx, ToolSource};
 pub use touches::{Touches, Typed};
+pub use work::{Work, WorkError, WorkLimits};
 
 /// A JSON object whose keys keep the order in which they were written.
 pub type JsonMap = serde_json::Map<String, serde_json::Value>;

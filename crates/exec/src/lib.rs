@@ -18,6 +18,7 @@ pub mod checkpoints;
 pub mod conformance;
 pub mod environment_variables;
 pub mod files;
+mod isolated;
 mod layout;
 pub mod local;
 mod plain;

@@ -1,16 +1,20 @@
-//! Throws texts at whatever of the tools reads hostile text and changes files by it.
+//! Throws texts and bytes at whatever of the tools reads hostile ones.
 //!
 //! `cargo run --release --manifest-path crates/tools/fuzz/Cargo.toml -- TARGET SECONDS [SEED]`, where TARGET is `v4a` (patches
-//! of several files, read and applied) or `replace` (edits of one file). Each call works on a machine in memory. A panic
+//! of several files, read and applied), `replace` (edits of one file), `encoding` (files in all sorts of encodings, read and
+//! changed) or `documents` (documents that were changed at random, read). Each call works on a machine in memory. A panic
 //! ends in the log with its input, and so does an error after which a file is not as it was; what took longest is printed at
 //! the end.
+
+mod documents;
+mod encoding;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, JsonMap, Limits, Scratch, Tool, ToolCx, ToolError, ToolSource as _};
+use hermes_core::{CancellationToken, JsonMap, Limits, Scratch, Tool, ToolCx, ToolError, ToolResult, ToolSource as _};
 use hermes_testkit::FakeEnvironment;
 use serde_json::{Value, json};
 
@@ -94,31 +98,45 @@ impl Random {
     }
 }
 
-/// Makes one call and looks that an error changed nothing. Answers what was sent.
-fn call(target: &str, random: &mut Random, tool: &dyn Tool, runtime: &tokio::runtime::Runtime) -> (Value, Duration) {
-    let arguments = if target == "v4a" {
+/// What calls are made with.
+struct Bench {
+    tools: Vec<Arc<dyn Tool>>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Bench {
+    /// The answer to one call, and how long it took.
+    fn call(&self, name: &str, arguments: &Value, machine: &Arc<FakeEnvironment>) -> (ToolResult, Duration) {
+        let tool = self.tools.iter().find(|tool| tool.spec().name.as_str() == name).expect("the tool");
+        let cx = ToolCx {
+            call_id: "fuzz".into(),
+            environment: Arc::clone(machine) as _,
+            asker: None,
+            todos: None,
+            processes: None,
+            judge: None,
+            scratch: Arc::new(Scratch::default()),
+            limits: Limits::default(),
+            cancel: CancellationToken::new(),
+        };
+        let sent: JsonMap = arguments.as_object().expect("an object").clone();
+        let began = Instant::now();
+        let _ = tool.touches(&sent, &cx);
+        let answer = self.runtime.block_on(tool.call(sent, cx));
+        (answer, began.elapsed())
+    }
+}
+
+/// Makes one call of `patch` and looks that an error changed nothing. Answers what was sent.
+fn patch(is_v4a: bool, random: &mut Random, bench: &Bench) -> (Value, Duration) {
+    let arguments = if is_v4a {
         json!({ "mode": "patch", "patch": random.text(24) })
     } else {
         let path = if random.below(2) == 0 { "f" } else { "g" };
         json!({ "path": path, "old_string": random.text(5), "new_string": random.text(5), "replace_all": random.below(2) == 0 })
     };
     let machine = Arc::new(FakeEnvironment::new().with_file("f", F).with_file("g", G));
-    let cx = ToolCx {
-        call_id: "fuzz".into(),
-        environment: Arc::clone(&machine) as _,
-        asker: None,
-        todos: None,
-        processes: None,
-        judge: None,
-        scratch: Arc::new(Scratch::default()),
-        limits: Limits::default(),
-        cancel: CancellationToken::new(),
-    };
-    let sent: JsonMap = arguments.as_object().expect("an object").clone();
-    let began = Instant::now();
-    let _ = tool.touches(&sent, &cx);
-    let answer = runtime.block_on(tool.call(sent, cx));
-    let took = began.elapsed();
+    let (answer, took) = bench.call("patch", &arguments, &machine);
     if let Err(ToolError::Tell(error)) = answer {
         let is_whole = machine.file("f").as_deref() == Some(F) && machine.file("g").as_deref() == Some(G);
         let is_clean = ["m", "new/h", "f/x"].iter().all(|path| machine.file(path).is_none());
@@ -130,18 +148,23 @@ fn call(target: &str, random: &mut Random, tool: &dyn Tool, runtime: &tokio::run
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, target, seconds, rest @ ..] = arguments.as_slice() else {
-        eprintln!("usage: fuzz v4a|replace SECONDS [SEED]");
+        eprintln!("usage: fuzz v4a|replace|encoding|documents SECONDS [SEED]");
         return ExitCode::from(2);
     };
     let limit = Duration::from_secs(seconds.parse().expect("seconds"));
     let mut random = Random(rest.first().map_or(1, |seed| seed.parse().expect("a seed")) | 0x9E37_79B9_0000_0000);
-    let tools = hermes_tools::Builtins.tools();
-    let tool = &**tools.iter().find(|tool| tool.spec().name.as_str() == "patch").expect("the tool");
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let bench = Bench { tools: hermes_tools::Builtins.tools(), runtime };
+    let mut made = documents::Made::new();
     let (began, mut runs, mut crashes, mut slowest) = (Instant::now(), 0_u64, 0, (Duration::ZERO, Value::Null));
     while began.elapsed() < limit {
         let seed = random.0;
-        match catch_unwind(AssertUnwindSafe(|| call(target, &mut random, tool, &runtime))) {
+        let run = AssertUnwindSafe(|| match target.as_str() {
+            "encoding" => encoding::call(&mut random, &bench),
+            "documents" => made.call(&mut random, &bench),
+            target => patch(target == "v4a", &mut random, &bench),
+        });
+        match catch_unwind(run) {
             Ok((sent, took)) if took > slowest.0 => slowest = (took, sent),
             Ok(_) => {}
             Err(_) => {
@@ -153,6 +176,9 @@ fn main() -> ExitCode {
         if crashes > 20 {
             break;
         }
+    }
+    if target == "documents" {
+        made.report();
     }
     println!("{target}: {runs} runs in {:.0} s, {crashes} crashes", began.elapsed().as_secs_f64());
     let sent: String = slowest.1.to_string().chars().take(300).collect();

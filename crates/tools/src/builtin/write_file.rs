@@ -12,6 +12,7 @@ use std::path::Path;
 use hermes_core::{Edit, FileErrorKind, FileKind, grouped, plural};
 
 use crate::prelude::*;
+use crate::support::document;
 use crate::support::known::{self, Fingerprint};
 use crate::support::encoding::Encoding;
 use crate::support::text::{BOM, LARGEST_EDIT, Looks, SNIFF_BYTES, file_error, is_crlf, looks, to_crlf};
@@ -68,6 +69,13 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     let failed = |error| refused(file_error("write_file", &error));
     known::check(&cx, "write_file", &path).await.map_err(refused)?;
     let old = old_content(&cx, &path).await.map_err(refused)?;
+    if let Some(what) = old.as_deref().and_then(|old| document::lost_to_text(&path, old)) {
+        return Err(refused(ToolError::tell(format!(
+            "write_file: {} is {what}, which a text in its place would destroy; nothing was written. Write the text under \
+             another name, or make the document with a program in the terminal",
+            path.display()
+        ))));
+    }
     let new = Written::new(old.as_deref(), args.content);
     let dirs_created = cx.environment.write(&path, &new.bytes).await.map_err(failed)?;
     known::remember(&cx, &path, Fingerprint::of(&new.bytes)).await;

@@ -120,10 +120,7 @@ pub(crate) async fn layout(
     }
     let looked_at = SystemTime::now();
     let layout = Arc::new(cx.environment.layout(path, feed).await?);
-    // Another change at the same tick of the clock would not be seen.
-    let is_settled =
-        |version: &FileVersion| looked_at.duration_since(version.changed).is_ok_and(|since| since > FileVersion::GRAIN);
-    if let Some(version) = stat.version.filter(is_settled) {
+    if let Some(version) = settled(stat, looked_at) {
         let mut memory = memory(&known);
         if memory.layouts.len() >= MOST_LAYOUTS {
             memory.layouts.clear();
@@ -131,6 +128,14 @@ pub(crate) async fn layout(
         memory.layouts.insert(real, (version, feed, Arc::clone(&layout)));
     }
     Ok(layout)
+}
+
+/// The version of a file by which what was read of it at `looked_at` may be kept: another change at the same tick of the
+/// clock would not be seen.
+pub(crate) fn settled(stat: &FileStat, looked_at: SystemTime) -> Option<FileVersion> {
+    let is_settled =
+        |version: &FileVersion| looked_at.duration_since(version.changed).is_ok_and(|since| since > FileVersion::GRAIN);
+    stat.version.filter(is_settled)
 }
 
 /// Refuses to go on if the task has seen another content than the one that is there now.
