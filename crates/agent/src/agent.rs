@@ -17,6 +17,7 @@ use hermes_runtime::{
 
 use crate::event::{Calls, Event, Listener};
 use crate::news::{self, Told};
+use crate::pictures::{self, Sight};
 
 /// After this many turns in a row in which every call names a tool that does not exist, the run ends (spec agent §4.2).
 const STRIKES: u32 = 3;
@@ -53,6 +54,7 @@ pub struct Agent {
     usage: Usage,
     /// News of processes in the background that the model has not been told yet.
     news: Vec<String>,
+    sight: Sight,
 }
 
 /// How a turn ended.
@@ -106,7 +108,15 @@ impl Agent {
         let messages = vec![Message::System(setup.system_prompt.clone())];
         let shown = setup.definitions.current(&setup.wanted)?;
         let setup = Setup { wanted: Self::from_now_on(&setup.wanted), ..setup };
-        Ok(Self { setup, shown, messages, call_ids: HashSet::new(), usage: Usage::default(), news: Vec::new() })
+        Ok(Self {
+            setup,
+            shown,
+            messages,
+            call_ids: HashSet::new(),
+            usage: Usage::default(),
+            news: Vec::new(),
+            sight: Sight::Unknown,
+        })
     }
 
     /// The conversation so far, system message first.
@@ -175,6 +185,30 @@ impl Agent {
             self.shown = self.setup.definitions.told_again(&self.shown, &self.setup.wanted);
         }
         grew
+    }
+
+    /// The provider refused the request, and maybe because of the pictures in it: they are put into words for the rest of this
+    /// conversation. Answers whether there were any.
+    fn close_the_eyes(&mut self, refusal: &ModelError) -> bool {
+        let is_about_a_schema = !Stripped::named_in(&refusal.message).is_empty();
+        let closed = !is_about_a_schema
+            && pictures::may_be_refused(refusal, self.sight)
+            && pictures::take_out(&mut self.messages);
+        if closed {
+            self.sight = Sight::Blind;
+        }
+        closed
+    }
+
+    /// Says something in the name of the person. Two of their messages must not follow one another.
+    fn say(&mut self, words: String) {
+        match self.messages.last_mut() {
+            Some(Message::Pictures { text, .. } | Message::User(text)) => {
+                text.push_str("\n\n");
+                text.push_str(&words);
+            }
+            _ => self.messages.push(Message::User(words)),
+        }
     }
 
     /// Ends everything that commands left running.
@@ -341,6 +375,18 @@ impl Turn<'_> {
     }
 
     async fn ask(&mut self, definitions: Arc<[Definition]>) -> Result<ModelReply, ModelError> {
+        match self.ask_once(Arc::clone(&definitions)).await {
+            Err(refusal) if self.agent.close_the_eyes(&refusal) => {
+                let model = self.agent.setup.model.name();
+                let message = format!("{model} does not take pictures; going on without them ({})", refusal.message);
+                self.listener.hear(Event::Warned { call: None, message: &message });
+                self.ask_once(definitions).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn ask_once(&mut self, definitions: Arc<[Definition]>) -> Result<ModelReply, ModelError> {
         self.end.requests += 1;
         let listener = self.listener;
         listener.hear(Event::Asking { request: self.end.requests });
@@ -353,6 +399,9 @@ impl Turn<'_> {
         };
         let request = ModelRequest { messages: &self.agent.messages, definitions };
         let mut reply = self.agent.setup.model.respond(request, &mut deltas, self.cancel).await?;
+        if pictures::any(&self.agent.messages) {
+            self.agent.sight = Sight::Sees;
+        }
         self.agent.make_ids_unique(&mut reply.calls);
         self.end.usage += reply.usage;
         listener.hear(Event::Replied { text: &reply.text, calls: &reply.calls, usage: reply.usage });
@@ -395,6 +444,10 @@ impl Turn<'_> {
                 content: report.text.clone(),
             });
         }
+        if let Some(message) = pictures::message(&reports, self.agent.sight) {
+            self.agent.messages.push(message);
+            pictures::keep_newest(&mut self.agent.messages);
+        }
         reports
     }
 
@@ -404,7 +457,7 @@ impl Turn<'_> {
             self.listener.hear(Event::News(&line));
         }
         if let Some(news) = self.agent.news_message() {
-            self.agent.messages.push(Message::User(news));
+            self.agent.say(news);
         }
     }
 
@@ -427,14 +480,10 @@ impl Turn<'_> {
     async fn summary(&mut self) -> Result<(), ModelError> {
         let of = self.agent.setup.max_requests;
         self.listener.hear(Event::BudgetSpent { of });
-        if matches!(self.agent.messages.last(), Some(Message::User(_))) {
-            // The model has said nothing at all so far, and two messages of the person must not follow one another.
-            self.agent.messages.push(Message::Assistant { text: "[no answer]".into(), calls: Vec::new() });
-        }
-        self.agent.messages.push(Message::User(format!(
+        self.agent.say(format!(
             "The budget of {of} steps for this task is spent and no tool can be called any more. Say in a few sentences \
              what is done, what is not, and what the next step would be."
-        )));
+        ));
         let reply = self.ask(Arc::new([])).await?;
         self.answer(ModelReply { calls: Vec::new(), ..reply });
         self.end.reason = EndReason::BudgetSpent;

@@ -17,6 +17,7 @@ pub mod chat_completions;
 pub mod event;
 pub mod local_servers;
 mod news;
+mod pictures;
 pub mod project_file;
 pub mod reviewer;
 pub mod script;

@@ -1,6 +1,6 @@
 //! A conversation, in the one form that every model adapter translates from.
 
-use crate::ToolCall;
+use crate::{Attachment, ToolCall};
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,14 @@ pub enum Message {
         name: String,
         /// What the model reads.
         content: String,
+    },
+    /// Pictures that came with the results before it. It is sent as a message of the person, because most providers take
+    /// nothing but text in a result.
+    Pictures {
+        /// What they are, and what else is to be said here.
+        text: String,
+        /// In the order of the text.
+        pictures: Vec<Attachment>,
     },
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod encoding;
 pub(crate) mod known;
 pub(crate) mod matching;
 pub(crate) mod paths;
+pub(crate) mod syntax;
 pub(crate) mod text;
 pub(crate) mod v4a;
 pub(crate) mod view;

@@ -1,6 +1,7 @@
 //! Writing requests: a pure function from a conversation to the body that is sent.
 
-use hermes_core::{Definition, Message, ModelRequest, RawArguments, ToolCall, ToolName};
+use base64::Engine as _;
+use hermes_core::{Attachment, Definition, Message, ModelRequest, RawArguments, ToolCall, ToolName};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -56,7 +57,17 @@ fn message(message: &Message) -> Value {
         Message::ToolResult { call_id, name, content } => {
             json!({ "role": "tool", "tool_call_id": call_id, "name": self::name(name), "content": content })
         }
+        Message::Pictures { text, pictures } => {
+            let words = json!({ "type": "text", "text": text });
+            let parts: Vec<Value> = std::iter::once(words).chain(pictures.iter().map(picture)).collect();
+            json!({ "role": "user", "content": parts })
+        }
     }
+}
+
+fn picture(picture: &Attachment) -> Value {
+    let data = base64::engine::general_purpose::STANDARD.encode(&picture.data);
+    json!({ "type": "image_url", "image_url": { "url": format!("data:{};base64,{data}", picture.media_type) } })
 }
 
 fn call(call: &ToolCall) -> Value {

@@ -66,8 +66,8 @@ impl Plan {
     }
 
     /// Puts a file into the folder of the session.
-    pub(crate) fn with_file(self, path: &str, text: &str) -> Self {
-        self.home.write(path, text);
+    pub(crate) fn with_file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        self.home.write(path, content);
         self
     }
 
@@ -232,12 +232,16 @@ pub(crate) fn assert_sendable(messages: &[Message]) {
             Message::ToolResult { call_id, .. } => {
                 assert!(!open.is_empty() && open.remove(0) == call_id, "a result without its call: {}", here());
             }
-            Message::User(_) => {
-                assert!(!matches!(before, Some(Message::User(_))), "two messages of the person in a row: {}", here());
+            Message::User(_) | Message::Pictures { .. } => {
+                assert!(
+                    !matches!(before, Some(Message::User(_) | Message::Pictures { .. })),
+                    "two messages of the person in a row: {}",
+                    here()
+                );
                 assert!(open.is_empty(), "calls without an answer: {}", here());
             }
             Message::Assistant { calls, .. } => {
-                assert!(matches!(before, Some(Message::User(_) | Message::ToolResult { .. })), "{}", here());
+                assert!(!matches!(before, None | Some(Message::System(_) | Message::Assistant { .. })), "{}", here());
                 assert!(open.is_empty(), "calls without an answer: {}", here());
                 open.extend(calls.iter().map(|call| call.id.as_str()));
                 for call in calls {

@@ -11,11 +11,12 @@ mod replace;
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes_core::{Edit, grouped, plural};
+use hermes_core::{Edit, JsonMap, grouped, plural};
 
 use self::replace::{Change, Made, change};
 use crate::prelude::*;
 use crate::support::known::{self, Fingerprint};
+use crate::support::syntax;
 use crate::support::text::{file_error, is_text};
 use crate::support::v4a::{self, Content, Failure, Operation, Outcome, Plan, Step};
 use crate::support::view::View;
@@ -246,9 +247,10 @@ async fn patch(args: Args, cx: ToolCx) -> ToolResult {
 }
 
 async fn replace(cx: &ToolCx, change: Change) -> ToolResult {
-    let Change { path, after, diff, made, .. } = change;
+    let Change { path, before, after, diff, quiet, made } = change;
     cx.environment.write(&path, &after).await.map_err(|error| file_error("patch", &error).with("success", false))?;
     known::remember(cx, &path, Fingerprint::of(&after)).await;
+    let lint = syntax::check(&path, Some(Arc::new(before)), Arc::new(after), quiet).await;
     let mut result = json!({ "success": true });
     let told = |made: &Made| json!({ "strategy": made.strategy.word(), "lines": made.lines, "replacements": made.places });
     match &made[..] {
@@ -256,14 +258,14 @@ async fn replace(cx: &ToolCx, change: Change) -> ToolResult {
         several => result["edits"] = several.iter().map(told).collect(),
     }
     let resolved = path.display().to_string();
-    add(&mut result, json!({ "diff": diff, "files_modified": [resolved], "resolved_path": resolved }));
+    add(&mut result, json!({ "diff": diff, "files_modified": [resolved], "resolved_path": resolved, "lint": lint.told() }));
     let places: usize = made.iter().map(|made| made.places).sum();
     let summary = match (places, made.first().and_then(|made| made.lines.first())) {
         (1, Some(line)) => format!("line {line}"),
         _ => plural(places, "place"),
     };
     let detail = changed_lines(result["diff"].as_str().unwrap_or_default());
-    Ok(ToolOutput::json(result).with_summary(summary).with_detail(detail))
+    Ok(ToolOutput::json(result).with_summary(lint.beside(&summary)).with_detail(detail))
 }
 
 async fn apply(cx: &ToolCx, plan: Plan) -> ToolResult {
@@ -282,9 +284,45 @@ async fn apply(cx: &ToolCx, plan: Plan) -> ToolResult {
         let aside: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
         result["_warning"] = format!("deleted, but still there under another name: {}", aside.join(", ")).into();
     }
-    let summary = plural(outcomes.len(), "file");
+    let (lint, broken) = checked(&outcomes).await;
+    if !lint.is_empty() {
+        result["lint"] = lint.into();
+    }
+    let mut summary = plural(outcomes.len(), "file");
+    if let [(path, first), rest @ ..] = &broken[..] {
+        summary = match &outcomes[..] {
+            [_] => first.beside(&summary),
+            _ => first.beside(&format!("{summary} · {path}")),
+        };
+        if !rest.is_empty() {
+            summary.push_str(&format!(" · and in {} more", plural(rest.len(), "file")));
+        }
+    }
     let detail = changed_lines(result["diff"].as_str().unwrap_or_default());
     Ok(ToolOutput::json(result).with_summary(summary).with_detail(detail))
+}
+
+/// What a syntax check says of each file that has another content now, by its path, and those in which something broke.
+async fn checked(outcomes: &[Outcome]) -> (JsonMap, Vec<(String, syntax::Report)>) {
+    let (mut told, mut broken) = (JsonMap::new(), Vec::new());
+    for (index, outcome) in outcomes.iter().enumerate() {
+        let Content::Bytes(after) = &outcome.after else { continue };
+        if outcome.before == outcome.after || outcomes[index + 1..].iter().any(|later| later.touches(&outcome.path)) {
+            continue;
+        }
+        let first = outcomes.iter().find(|one| one.path == outcome.path).unwrap_or(outcome);
+        let before = match &first.before {
+            Content::Bytes(before) => Some(Arc::clone(before)),
+            Content::Nothing | Content::Unread => None,
+        };
+        let report = syntax::check(&outcome.path, before, Arc::clone(after), outcome.quiet).await;
+        let path = outcome.path.display().to_string();
+        told.insert(path.clone(), report.told());
+        if report.is_news() {
+            broken.push((path, report));
+        }
+    }
+    (told, broken)
 }
 
 /// What the task knows of the files, after every step was made.

@@ -4,10 +4,14 @@
 //! of its lines end in CRLF, its line ends (a file that is binary or too large to be looked at has no habits). Everything
 //! that makes the step atomic lives in the environment.
 //!
+//! What was written is then looked at once more: whether its language can read it (`support/syntax`). That is a remark in the
+//! answer and never a reason not to write.
+//!
 //! A model sometimes sends back what a tool showed it instead of the file: lines with their numbers, or the notice that
 //! nothing has changed. Nobody means that, and it is refused.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use hermes_core::{Edit, FileErrorKind, FileKind, grouped, plural};
 
@@ -15,6 +19,7 @@ use crate::prelude::*;
 use crate::support::document;
 use crate::support::known::{self, Fingerprint};
 use crate::support::encoding::Encoding;
+use crate::support::syntax;
 use crate::support::text::{BOM, LARGEST_EDIT, Looks, SNIFF_BYTES, file_error, is_crlf, looks, to_crlf};
 use crate::support::words::quoted;
 
@@ -48,6 +53,7 @@ pub(super) fn tool() -> impl Tool {
             r#"{"path": "new/hello.txt", "content": "hi\n"}"#,
             gives(r#"{"bytes_written": 3, "dirs_created": true}"#),
         )
+        .example(r#"{"path": "new/a.json", "content": "{\"a\": 1,}"}"#, gives(r#"{"lint": {"status": "error", "output": "1:9: a comma before `}` | {\"a\": 1,}"}}"#))
         .example(r#"{"path": "notes.txt", "content": ""}"#, gives(r#"{"bytes_written": 0, "dirs_created": false}"#))
         .example(r#"{"path": "a.txt", "content": "1|one\n2|two\n"}"#, fails("numbers of read_file"))
         .example(r#"{"path": "."  , "content": "x"}"#, fails("is a directory"))
@@ -79,18 +85,22 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     let new = Written::new(old.as_deref(), args.content);
     let dirs_created = cx.environment.write(&path, &new.bytes).await.map_err(failed)?;
     known::remember(&cx, &path, Fingerprint::of(&new.bytes)).await;
+    let (is_new, bytes) = (old.is_none(), new.bytes.len());
+    let lint = syntax::check(&path, old.map(Arc::new), Arc::new(new.bytes), false).await;
     let resolved = path.display().to_string();
     let mut result = json!({
-        "bytes_written": new.bytes.len(),
+        "bytes_written": bytes,
         "dirs_created": dirs_created,
         "resolved_path": resolved,
         "files_modified": [resolved],
+        "lint": lint.told(),
     });
     if let Some(encoding) = new.encoding {
         result["encoding"] = json!(encoding);
     }
     let lines = plural(new.text.lines().count(), "line");
-    Ok(ToolOutput::json(result).with_summary(format!("{lines}, {}", if old.is_some() { "replaced" } else { "new" })))
+    let summary = format!("{lines}, {}", if is_new { "new" } else { "replaced" });
+    Ok(ToolOutput::json(result).with_summary(lint.beside(&summary)))
 }
 
 /// What a model took for the content of a file, if this is it.

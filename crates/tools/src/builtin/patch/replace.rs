@@ -22,6 +22,8 @@ pub(super) struct Change {
     pub(super) before: Vec<u8>,
     pub(super) after: Vec<u8>,
     pub(super) diff: String,
+    /// Nothing of the file is quoted.
+    pub(super) quiet: bool,
     /// One for each edit, in their order.
     pub(super) made: Vec<Made>,
 }
@@ -109,7 +111,7 @@ fn made(view: &View<'_>, hay: &Haystack<'_>, edits: &[One], found: Vec<Found>, q
     }
     let names = [format!("a/{name}"), format!("b/{name}")];
     let diff = quietly(&names, quiet, || diff::unified([&names[0], &names[1]], hay.lines(), hay.text, &splices));
-    Ok(Change { path: PathBuf::new(), before: Vec::new(), after, diff, made })
+    Ok(Change { path: PathBuf::new(), before: Vec::new(), after, diff, quiet, made })
 }
 
 /// The error for an edit that was not found, or too often.

@@ -46,6 +46,15 @@ pub(crate) struct Outcome {
     pub(crate) diff: String,
     /// How each hunk was found, and in which line.
     pub(crate) hunks: Vec<(Strategy, usize)>,
+    /// Nothing of the file is quoted.
+    pub(crate) quiet: bool,
+}
+
+impl Outcome {
+    /// Whether this is about the file that is at the path then.
+    pub(crate) fn touches(&self, path: &Path) -> bool {
+        self.path == path || self.from.as_deref() == Some(path)
+    }
 }
 
 /// What is in a file.
@@ -233,6 +242,7 @@ impl Planner<'_> {
             after: Content::Bytes(bytes),
             diff,
             hunks: Vec::new(),
+            quiet,
         });
         Ok(())
     }
@@ -266,6 +276,7 @@ impl Planner<'_> {
             after: Content::Nothing,
             diff,
             hunks: Vec::new(),
+            quiet: true,
         });
         Ok(())
     }
@@ -299,6 +310,7 @@ impl Planner<'_> {
             diff: if to.is_some() { format!("--- {}\n+++ {}\n", names[0], names[1]) } else { String::new() },
             path: new_path,
             hunks: Vec::new(),
+            quiet: held.quiet,
         };
         if !hunks.is_empty() {
             let before = self.content(&path, &mut held).await?;

@@ -1,0 +1,211 @@
+//! Which language a file is in, by its name and, where it has none that tells, by its first line.
+
+use std::path::Path;
+
+/// A language that can be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    Json(Dialect),
+    /// One JSON value a line.
+    JsonLines,
+    Yaml,
+    Toml,
+    Python,
+    /// JavaScript and TypeScript with all that belongs to them.
+    Script,
+    Rust,
+    Go,
+    Java,
+}
+
+/// What a JSON file may hold beside JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Whoever reads it refuses comments.
+    Strict,
+    /// Nobody knows who reads it.
+    Unknown,
+    /// Comments and a comma after the last entry, as editors and compilers read their settings.
+    Commented,
+}
+
+impl Language {
+    /// The largest file that is checked. A recursive parser gets a stack that the deepest possible nesting fits in, so it
+    /// cannot be given as much as the others.
+    pub(super) fn most_bytes(self) -> usize {
+        match self {
+            Self::Json(_) | Self::JsonLines | Self::Yaml | Self::Toml => 4 << 20,
+            Self::Go | Self::Java => 1 << 20,
+            Self::Python | Self::Script | Self::Rust => 512 << 10,
+        }
+    }
+}
+
+/// The language of a file, or why none is checked.
+pub(super) fn language(path: &Path, content: &[u8]) -> Result<Language, String> {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().to_ascii_lowercase());
+    if let Some(known) = by_name(&name, folder.as_deref()) {
+        return Ok(known);
+    }
+    match suffix_of(&name) {
+        Some(suffix) => {
+            by_suffix(suffix).ok_or_else(|| format!("the syntax of .{} files is not checked", short(suffix)))
+        }
+        None => by_first_line(content).ok_or_else(|| "the language is not known".into()),
+    }
+}
+
+/// `.gitignore` has no suffix, `a.py` has one.
+fn suffix_of(name: &str) -> Option<&str> {
+    name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, suffix)| suffix)
+}
+
+fn short(suffix: &str) -> String {
+    suffix.chars().filter(|letter| !letter.is_control()).take(20).collect()
+}
+
+fn by_name(name: &str, folder: Option<&str>) -> Option<Language> {
+    use Dialect::{Commented, Strict};
+    let commented = matches!(
+        name,
+        "api-extractor.json"
+            | "biome.json"
+            | "c_cpp_properties.json"
+            | "deno.json"
+            | "devcontainer.json"
+            | "keybindings.json"
+            | "language-configuration.json"
+            | "launch.json"
+            | "nx.json"
+            | "rush.json"
+            | "settings.json"
+            | "tasks.json"
+            | "tslint.json"
+            | "turbo.json"
+            | "typedoc.json"
+            | ".babelrc"
+            | ".babelrc.json"
+            | ".eslintrc.json"
+            | ".jscsrc"
+            | ".jshintrc"
+            | ".oxlintrc.json"
+            | ".swcrc"
+    ) || suffix_of(name) == Some("json")
+        && (matches!(folder, Some(".vscode" | ".devcontainer"))
+            || name.starts_with("tsconfig")
+            || name.starts_with("jsconfig"));
+    if commented {
+        return Some(Language::Json(Commented));
+    }
+    match name {
+        "package.json" | "package-lock.json" | "composer.json" | "composer.lock" | "flake.lock" | "pipfile.lock" => {
+            Some(Language::Json(Strict))
+        }
+        "cargo.lock" | "poetry.lock" | "uv.lock" | "pdm.lock" | "pipfile" => Some(Language::Toml),
+        _ => None,
+    }
+}
+
+fn by_suffix(suffix: &str) -> Option<Language> {
+    use Dialect::{Commented, Strict, Unknown};
+    Some(match suffix {
+        "json" => Language::Json(Unknown),
+        "geojson" | "har" | "ipynb" | "jsonld" | "topojson" | "webmanifest" => Language::Json(Strict),
+        "jsonc" | "code-workspace" | "code-snippets" | "sublime-project" | "sublime-settings" => {
+            Language::Json(Commented)
+        }
+        "jsonl" | "ndjson" => Language::JsonLines,
+        "yaml" | "yml" => Language::Yaml,
+        "toml" => Language::Toml,
+        "py" | "pyi" | "pyw" => Language::Python,
+        "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx" => Language::Script,
+        "rs" => Language::Rust,
+        "go" => Language::Go,
+        "java" => Language::Java,
+        _ => return None,
+    })
+}
+
+/// The program that a script without a suffix is for.
+fn by_first_line(content: &[u8]) -> Option<Language> {
+    let line = content.strip_prefix(b"#!")?;
+    let line = &line[..line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len()).min(200)];
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let program = words.find(|word| *word != "env" && !word.starts_with('-') && !word.contains('='))?;
+    match program {
+        "node" => Some(Language::Script),
+        // The second Python is another language.
+        python if python == "python" || python.starts_with("python3") => Some(Language::Python),
+        _ => None,
+    }
+}
+
+/// Whether a text that does not parse seems to be made into one that does by somebody else (Helm, Jinja, Go, ERB).
+pub(super) fn is_template(language: Language, path: &Path, text: &str) -> bool {
+    let names = path.components().any(|part| part.as_os_str().to_string_lossy().contains("{{"));
+    let has = |open: &str, close: &str| text.find(open).is_some_and(|at| text[at..].contains(close));
+    let blocks = has("{% ", "%}")
+        || has("{%- ", "%}")
+        || has("<%", "%>")
+        || has("{{cookiecutter.", "}}")
+        || has("{{ cookiecutter.", "}}");
+    match language {
+        Language::Json(_) | Language::JsonLines | Language::Yaml | Language::Toml => {
+            names || blocks || has("{#", "#}") || text.lines().any(has_bare_braces)
+        }
+        // In a program two braces in a row are nothing special.
+        _ => names || blocks,
+    }
+}
+
+/// Whether a line has `{{` outside of quotes, where it is no data. (`${{ }}` of workflows is plain text for YAML.)
+fn has_bare_braces(line: &str) -> bool {
+    line.match_indices("{{").any(|(at, _)| {
+        let before = &line[..at];
+        let is_quoted = ['"', '\''].iter().any(|quote| before.matches(*quote).count() % 2 == 1);
+        !before.ends_with('$') && (!is_quoted || before.trim_end().ends_with("}}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_tells_and_else_the_first_line() {
+        let of = |path: &str, content: &str| language(Path::new(path), content.as_bytes()).ok();
+        assert_eq!(of("/a/tsconfig.build.json", ""), Some(Language::Json(Dialect::Commented)));
+        assert_eq!(of("/a/.vscode/x.json", ""), Some(Language::Json(Dialect::Commented)));
+        assert_eq!(of("/a/X.JSON", ""), Some(Language::Json(Dialect::Unknown)));
+        assert_eq!(of("/a/package.json", ""), Some(Language::Json(Dialect::Strict)));
+        assert_eq!(of("/a/Cargo.lock", ""), Some(Language::Toml));
+        assert_eq!(of("/a/run", "#!/usr/bin/env -S python3.12 -u\nx"), Some(Language::Python));
+        assert_eq!(of("/a/run", "#!/usr/bin/node\n"), Some(Language::Script));
+        assert_eq!(of("/a/run", "#!/usr/bin/python2\n"), None);
+        for unknown in ["/a/b.txt", "/a/.gitignore", "/a/py", "/a/x.yaml.j2", "/a/x.json5", "/"] {
+            assert_eq!(of(unknown, "x"), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn templates_are_told_from_data_with_braces() {
+        let path = Path::new("/a/x");
+        for template in [
+            "a: {{ .Values.x }}",
+            "{{- if x }}\na: b",
+            "a: \"{{ x }}\"{{ y }}",
+            "{% if x %}\na",
+            "<%= x %>: b",
+            "{# x #}",
+        ] {
+            assert!(is_template(Language::Yaml, path, template), "{template}");
+        }
+        for data in ["a: \"{{ x }}\"", "a: ${{ x }}", "a: {b: {c: d}}", "a: '{{ x }}'"] {
+            assert!(!is_template(Language::Yaml, path, data), "{data}");
+        }
+        assert!(!is_template(Language::Go, path, "var x = [][]int{{1}, {2}}"));
+        assert!(is_template(Language::Python, Path::new("/a/{{cookiecutter.name}}/x.py"), "x = ("));
+    }
+}
