@@ -18,7 +18,7 @@ use crate::prelude::*;
 use crate::support::document::{self, Document, Trouble};
 use crate::support::encoding::Encoding;
 use crate::support::known::{self, Fingerprint};
-use crate::support::paths::{shown, similar};
+use crate::support::paths::{shown, similar, stated};
 use crate::support::text::{Looks, SNIFF_BYTES, file_error, looks};
 use crate::support::window::{Shown, Window};
 
@@ -76,7 +76,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
-    let path = cx.resolve(&args.path);
+    let path = stated(&cx, "read_file", &args.path)?;
     let failed = |error| file_error("read_file", &error);
     let stat = match cx.environment.stat(&path).await {
         Ok(stat) => stat,
