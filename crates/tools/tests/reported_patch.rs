@@ -18,6 +18,12 @@ fn no_row_is_forgotten() {
     assert_eq!(reports::forgotten(&rows), [] as [&str; 0], "neither tested nor deferred");
 }
 
+/// `line 1`, `line 2`, …, each with the same rest.
+fn numbered(lines: std::ops::Range<usize>, rest: &str) -> String {
+    let lines: Vec<String> = lines.map(|line| format!("line {line}{rest}")).collect();
+    lines.concat()
+}
+
 /// A file `f` and one edit of it.
 async fn edited(before: impl AsRef<[u8]>, old: &str, new: &str) -> (Value, Vec<u8>) {
     let session = Session::new(Place::Here);
@@ -186,8 +192,7 @@ async fn patch_14_numbers_of_read_file_are_taken_away_and_never_written() {
 
 #[tokio::test]
 async fn patch_15_only_the_line_that_changes_is_another_one() {
-    let line = |number: usize| format!("line {number} has words\n");
-    let before: String = (1..=500).map(line).collect();
+    let before = numbered(1..501, " has words\n");
     let after = before.replace("line 250 has", "line 250 had");
     assert_edited(&edited(&before, "line 250 has", "line 250 had").await, "exact", &after);
     assert_edited(&edited("a\r\nb\nc\r\nd", "b", "x").await, "exact", "a\r\nx\nc\r\nd");
@@ -249,7 +254,7 @@ async fn patch_19_a_file_whose_edit_failed_was_not_touched() {
 
 #[tokio::test]
 async fn patch_20_a_file_without_the_text_stays_as_it_is_and_the_answer_says_only_that() {
-    let before: String = (1..=40).map(|line| format!("line {line}\n")).collect();
+    let before = numbered(1..41, "\n");
     let refused = edited(&before, "no such block", "x").await;
     let error = assert_refused(&refused, &before);
     assert!(error.contains("not found in f (40 lines)") && !error.contains("restored"), "{error}");
@@ -258,7 +263,7 @@ async fn patch_20_a_file_without_the_text_stays_as_it_is_and_the_answer_says_onl
 #[tokio::test]
 async fn patch_22_several_edits_are_found_in_the_file_as_it_is_in_any_order() {
     let session = Session::new(Place::Here);
-    let before: String = (0..10).map(|line| format!("line {line}\n")).collect();
+    let before = numbered(0..10, "\n");
     session.home.write("f", &before);
     let edit = |old: &str, new: &str| json!({"old_string": old, "new_string": new});
     let edits = |edits: &[Value]| json!({"path": "f", "edits": edits});
@@ -281,18 +286,19 @@ async fn patch_23_a_text_may_end_in_the_middle_of_a_line_and_else_the_error_show
     let refused = edited(before, "alpha()\nbeta(7", "x").await;
     assert!(assert_refused(&refused, before).contains("nearest text begins in line 1"), "{}", refused.0);
     let nearest = refused.0["nearest"].as_str().unwrap();
-    assert!(nearest.contains("alpha()") && nearest.contains("-") && nearest.contains("beta(1, 2)"), "{nearest}");
+    assert!(nearest.contains("alpha()") && nearest.contains('-') && nearest.contains("beta(1, 2)"), "{nearest}");
 }
 
 #[tokio::test]
 async fn patch_26_a_patch_may_be_as_large_as_a_file() {
     for lines in [1_500, 75_000] {
         let session = Session::new(Place::Here);
-        let before: String = (0..lines).map(|line| format!("line {line} of a long, long file\n")).collect();
+        let before = numbered(0..lines, " of a long, long file\n");
         session.home.write("f", &before);
-        let body: String = (0..lines)
+        let body: Vec<String> = (0..lines)
             .map(|line| format!("-line {line} of a long, long file\n+row {line} of a short file\n"))
             .collect();
+        let body = body.concat();
         let patch = format!("*** Begin Patch\n*** Update File: f\n@@\n{body}*** End Patch\n");
         assert!(patch.len() > 60_000);
         let answer = session.call("patch", json!({"mode": "patch", "patch": patch})).await;
@@ -316,7 +322,7 @@ async fn patch_28_lines_that_come_end_as_those_around_them_do() {
 
 #[tokio::test]
 async fn patch_29_bytes_far_from_the_edit_are_the_bytes_that_were_there() {
-    let lines: String = (2..=60).map(|line| format!("line {line}\n")).collect();
+    let lines = numbered(2..61, "\n");
     for head in [&b"caf\xe9\n"[..], b"caf\xe9 \xff\xfe\x80 \xc3\n"] {
         let before = [head, lines.as_bytes()].concat();
         let after = [head, lines.replace("line 40\n", "row 40\n").as_bytes()].concat();
