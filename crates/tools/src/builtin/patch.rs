@@ -242,15 +242,33 @@ async fn planned(cx: &ToolCx, operations: &[Operation]) -> Result<Plan, ToolErro
 
 async fn patch(args: Args, cx: ToolCx) -> ToolResult {
     match args.request()? {
-        Request::Replace(path, edits) => replace(&cx, change(&cx, &path, &edits).await?).await,
+        Request::Replace(path, edits) => {
+            let asked = format!("{edits:?}");
+            let change = change(&cx, &path, &edits).await?;
+            match change.is_there.then(|| known::asked_again(&cx, &change.path, &asked, &change.before)) {
+                None | Some(0) => replace(&cx, change, &asked).await,
+                Some(times) => Ok(made_already(&change, times)),
+            }
+        }
         Request::Patch(operations) => apply(&cx, planned(&cx, &operations).await?).await,
     }
 }
 
-async fn replace(cx: &ToolCx, change: Change) -> ToolResult {
-    let Change { path, before, after, diff, quiet, made } = change;
+/// The answer to an edit that this task has just made, and that would be made on top of itself.
+fn made_already(change: &Change, times: u32) -> ToolOutput {
+    let line = change.made.first().and_then(|made| made.lines.first()).copied().unwrap_or(1);
+    let next = if times > 1 { "; read the file again before you go on" } else { "" };
+    let message = format!("already applied: the new text is there, in line {line}; nothing was changed{next}");
+    let resolved = change.path.display().to_string();
+    ToolOutput::json(json!({ "success": true, "status": "already_applied", "message": message, "resolved_path": resolved }))
+        .with_summary("already applied")
+}
+
+async fn replace(cx: &ToolCx, change: Change, asked: &str) -> ToolResult {
+    let Change { path, before, after, diff, quiet, made, .. } = change;
     cx.environment.write(&path, &after).await.map_err(|error| file_error("patch", &error).with("success", false))?;
     known::remember(cx, &path, Fingerprint::of(&after)).await;
+    known::edited(cx, &path, asked, &after);
     let lint = syntax::check(&path, Some(Arc::new(before)), Arc::new(after), quiet).await;
     let mut result = json!({ "success": true });
     let told = |made: &Made| json!({ "strategy": made.strategy.word(), "lines": made.lines, "replacements": made.places });

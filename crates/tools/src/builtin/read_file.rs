@@ -258,7 +258,7 @@ fn answer(path: &str, layout: &Layout, first: u64, window: &Shown, line_chars: u
         _ => format!("{}-{} of {all} lines", grouped(first), grouped(last)),
     };
     let hint = match (window.lines, total) {
-        (_, 0) => Some(format!("{path} is empty")),
+        (_, 0) => Some("the file is empty (0 bytes)".to_owned()),
         (0, _) => Some(format!("line {first} is past the end: {path} has {all} lines")),
         _ if more => Some(format!("showing lines {summary}; continue with offset {}", last + 1)),
         _ if window.has_cut_lines => Some(format!("lines are cut at {line_chars} characters")),

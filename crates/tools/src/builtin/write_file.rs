@@ -100,6 +100,10 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     if let Some(encoding) = new.encoding {
         result["encoding"] = json!(encoding);
     }
+    if let Some(at) = new.text.find('\0') {
+        let line = new.text[..at].matches('\n').count() + 1;
+        result["_warning"] = json!(format!("there is a NUL byte in line {line}; tools may take the file for binary"));
+    }
     let lines = plural(new.text.lines().count(), "line");
     let summary = format!("{lines}, {}", if is_new { "new" } else { "replaced" });
     Ok(ToolOutput::json(result).with_summary(lint.beside(&summary)).with_diff(detail))

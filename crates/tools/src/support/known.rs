@@ -61,6 +61,16 @@ struct Memory {
     /// The content of a file of which these lines were shown: path, first line, how many.
     shown: HashMap<(PathBuf, u64, u64), u64>,
     layouts: HashMap<PathBuf, (FileVersion, LineFeed, Arc<Layout>)>,
+    /// The last edit of a file that was not read since.
+    edits: HashMap<PathBuf, LastEdit>,
+}
+
+/// An edit that was made: what was asked for, what it left, and how often it was asked for again.
+#[derive(Clone, Copy)]
+struct LastEdit {
+    asked: u64,
+    left: u64,
+    again: u32,
 }
 
 fn memory(known: &Known) -> MutexGuard<'_, Memory> {
@@ -69,6 +79,7 @@ fn memory(known: &Known) -> MutexGuard<'_, Memory> {
 
 /// Remembers what the task has seen of a file.
 pub(crate) async fn remember(cx: &ToolCx, path: &Path, fingerprint: Fingerprint) {
+    memory(&cx.scratch.get::<Known>()).edits.remove(path);
     if let Ok(real) = cx.environment.real_path(path).await {
         learn(cx, &real, fingerprint);
     }
@@ -101,7 +112,27 @@ pub(crate) fn was_shown(cx: &ToolCx, path: &Path, first: u64, count: u64, hash: 
     if memory.shown.len() >= MOST_SHOWN {
         memory.shown.clear();
     }
+    memory.edits.remove(path);
     memory.shown.insert((path.to_path_buf(), first, count), hash) == Some(hash)
+}
+
+/// Remembers an edit that was just made: a text that says what was asked for, and the content that it left.
+pub(crate) fn edited(cx: &ToolCx, path: &Path, asked: &str, after: &[u8]) {
+    let edit = LastEdit { asked: XxHash3_64::oneshot(asked.as_bytes()), left: XxHash3_64::oneshot(after), again: 0 };
+    memory(&cx.scratch.get::<Known>()).edits.insert(path.to_path_buf(), edit);
+}
+
+/// How often, this time included, the last edit of a file was asked for again while nobody has read or changed it since;
+/// zero if this is another one.
+pub(crate) fn asked_again(cx: &ToolCx, path: &Path, asked: &str, now: &[u8]) -> u32 {
+    let known = cx.scratch.get::<Known>();
+    let mut memory = memory(&known);
+    let Some(last) = memory.edits.get_mut(path) else { return 0 };
+    if (last.asked, last.left) != (XxHash3_64::oneshot(asked.as_bytes()), XxHash3_64::oneshot(now)) {
+        return 0;
+    }
+    last.again += 1;
+    last.again
 }
 
 /// The layout of a file. One that was made before is used again if nothing about the file has changed since.

@@ -12,6 +12,7 @@ mod escapes;
 mod folded;
 mod indent;
 mod nearest;
+mod numbers;
 mod windows;
 
 use std::cell::OnceCell;
@@ -41,6 +42,8 @@ pub(crate) enum Strategy {
     Escapes,
     /// All but typographic quotes, dashes, dots and blanks.
     Typography,
+    /// After the numbers were taken away that `read_file` puts before lines.
+    Numbers,
 }
 
 impl Strategy {
@@ -53,6 +56,7 @@ impl Strategy {
             Self::Indentation => "indentation",
             Self::Escapes => "escapes",
             Self::Typography => "typography",
+            Self::Numbers => "line_numbers",
         }
     }
 }
@@ -91,6 +95,7 @@ pub(crate) struct Haystack<'t> {
     lines: OnceCell<Lines<'t>>,
     without_cr: OnceCell<Folded>,
     plain: OnceCell<Folded>,
+    with_short_dashes: OnceCell<Folded>,
     is_crlf: OnceCell<bool>,
 }
 
@@ -101,6 +106,7 @@ impl<'t> Haystack<'t> {
             lines: OnceCell::new(),
             without_cr: OnceCell::new(),
             plain: OnceCell::new(),
+            with_short_dashes: OnceCell::new(),
             is_crlf: OnceCell::new(),
         }
     }
@@ -114,7 +120,11 @@ impl<'t> Haystack<'t> {
     }
 
     fn folded(&self, kinds: Kinds) -> &Folded {
-        let slot = if kinds == Kinds::LineEnds { &self.without_cr } else { &self.plain };
+        let slot = match kinds {
+            Kinds::LineEnds => &self.without_cr,
+            Kinds::Typography => &self.plain,
+            Kinds::ShortDashes => &self.with_short_dashes,
+        };
         slot.get_or_init(|| Folded::of(self.text, kinds))
     }
 
@@ -131,7 +141,17 @@ impl<'t> Haystack<'t> {
                 return Ok(Found { strategy: Strategy::Escapes, ..found });
             }
         }
-        self.folded_to(Kinds::Typography, wanted)?.ok_or(Miss::Nowhere)
+        for kinds in [Kinds::Typography, Kinds::ShortDashes] {
+            if let Some(found) = self.folded_to(kinds, wanted)? {
+                return Ok(found);
+            }
+        }
+        if let Some((old, new)) = numbers::taken_away(wanted.old, wanted.new)
+            && let Some(found) = self.literally(Wanted { old: &old, new: &new, all: wanted.all })?
+        {
+            return Ok(Found { strategy: Strategy::Numbers, ..found });
+        }
+        Err(Miss::Nowhere)
     }
 
     /// The rungs on which nothing is reinterpreted.

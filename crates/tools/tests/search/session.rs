@@ -82,10 +82,20 @@ impl Session {
         self
     }
 
-    /// The text that the model gets.
+    /// The text that the model gets for a search.
     pub(crate) async fn text(&self, arguments: Value) -> String {
+        self.said("search_files", arguments).await
+    }
+
+    /// What the model gets for a call of any tool.
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let text = self.said(tool, arguments).await;
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    async fn said(&self, tool: &str, arguments: Value) -> String {
         let arguments = RawArguments::Object(arguments.as_object().unwrap().clone());
-        let call = ToolCall { id: "call".into(), name: "search_files".into(), arguments };
+        let call = ToolCall { id: "call".into(), name: tool.into(), arguments };
         let (task, visible, cancel) = (&self.task, &self.visible, &self.cancel);
         let scope = Scope { task, visible, approve: ApprovalMode::All, cancel, observer: &Silent };
         self.dispatcher.call(&call, &scope).await.text

@@ -24,6 +24,8 @@ pub(super) struct Change {
     pub(super) diff: String,
     /// Nothing of the file is quoted.
     pub(super) quiet: bool,
+    /// The new text stands there already, around every place: making the change again would put it there twice.
+    pub(super) is_there: bool,
     /// One for each edit, in their order.
     pub(super) made: Vec<Made>,
 }
@@ -109,9 +111,19 @@ fn made(view: &View<'_>, hay: &Haystack<'_>, edits: &[One], found: Vec<Found>, q
         let what = if edits.len() == 1 { "the edit" } else { "the edits" };
         return Err(unchanged(&format!("{what} would leave {name} as it is: what differs is not in the file")));
     }
+    let is_there = splices.iter().all(|splice| stands_around(hay.text, splice));
     let names = [format!("a/{name}"), format!("b/{name}")];
     let diff = quietly(&names, quiet, || diff::unified([&names[0], &names[1]], hay.lines(), hay.text, &splices));
-    Ok(Change { path: PathBuf::new(), before: Vec::new(), after, diff, quiet, made })
+    Ok(Change { path: PathBuf::new(), before: Vec::new(), after, diff, quiet, is_there, made })
+}
+
+/// Whether what a change would bring, with the old text in the middle of it, is there already.
+fn stands_around(text: &str, splice: &Splice) -> bool {
+    let old = &text[splice.range.clone()];
+    splice.new.match_indices(old).any(|(before, _)| {
+        let start = splice.range.start.checked_sub(before);
+        start.and_then(|start| text.get(start..start + splice.new.len())) == Some(&splice.new)
+    })
 }
 
 /// The error for an edit that was not found, or too often.

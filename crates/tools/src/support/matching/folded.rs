@@ -13,6 +13,8 @@ pub(crate) enum Kinds {
     LineEnds,
     /// That, and typographic signs and what a keyboard has in their place.
     Typography,
+    /// The same, where a long dash was typed as one short one and not as two.
+    ShortDashes,
 }
 
 impl Kinds {
@@ -21,9 +23,12 @@ impl Kinds {
         match self {
             Self::LineEnds => memchr::memmem::find(text.as_bytes(), b"\r\n").is_some(),
             Self::Typography => !text.is_ascii() && text.chars().any(|letter| plain(letter).is_some()),
+            Self::ShortDashes => memchr::memmem::find(text.as_bytes(), LONG_DASH.as_bytes()).is_some(),
         }
     }
 }
+
+const LONG_DASH: &str = "\u{2014}";
 
 /// What a keyboard has in place of a typographic sign.
 fn plain(letter: char) -> Option<&'static str> {
@@ -63,10 +68,12 @@ impl Folded {
                 let ends = memchr::memmem::find_iter(bytes, b"\r\n");
                 ends.for_each(|at| replace(at, 1, ""));
             }
-            Kinds::Typography => {
+            Kinds::Typography | Kinds::ShortDashes => {
                 for (at, letter) in text.char_indices() {
                     if letter == '\r' && bytes.get(at + 1) == Some(&b'\n') {
                         replace(at, 1, "");
+                    } else if kinds == Kinds::ShortDashes && LONG_DASH.starts_with(letter) {
+                        replace(at, letter.len_utf8(), "-");
                     } else if let Some(by) = plain(letter) {
                         replace(at, letter.len_utf8(), by);
                     }

@@ -89,8 +89,9 @@ fn typography() {
     gives(Typography, said, "He said \"hello\" -- ok", "He said \"hello\" -- fine", &said.replace("ok", "fine"));
     gives(Typography, "a\u{a0}b c\n", "a b c", "a b d", "a\u{a0}b d\n");
     gives(Typography, "it's\r\n", "it’s", "it was", "it was\r\n");
-    // Half of a dash is no place.
-    assert_eq!(replaced("a—b", "-b", "x", false), Err(Miss::Nowhere));
+    // A long dash is typed as one short one or as two, and half of a sign is no place.
+    gives(Typography, "a—b — c\n", "a-b - c", "a-b - d", "a—b — d\n");
+    assert_eq!(replaced("a…b", ".b", "x", false), Err(Miss::Nowhere));
 }
 
 #[test]

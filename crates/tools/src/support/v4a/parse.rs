@@ -85,7 +85,8 @@ fn header(line: &str) -> Option<Header<'_>> {
     let rest = line.strip_prefix("***")?;
     let rest = rest.strip_prefix(' ').unwrap_or(rest).trim_end();
     let path = |name: &str| rest.strip_prefix(name).map(str::trim);
-    match rest {
+    // A quote behind the end belongs to a text that the patch was taken out of.
+    match rest.trim_end_matches(['"', '\'', '`']) {
         "Begin Patch" => return Some(Header::Begin),
         "End Patch" => return Some(Header::End),
         "End of File" => return Some(Header::EndOfFile),

@@ -1,0 +1,52 @@
+//! Lines that were copied with the numbers that `read_file` puts before them.
+
+/// Both texts without numbers, if every line of the old one has one and they count up. Numbers are never written: a line of
+/// the new text loses its own as well, if it has one.
+pub(super) fn taken_away(old: &str, new: &str) -> Option<(String, String)> {
+    let mut last = None;
+    let mut plain = String::with_capacity(old.len());
+    for line in old.split_inclusive('\n') {
+        let (number, rest) = numbered(line)?;
+        if last.is_some_and(|last: u64| last.checked_add(1) != Some(number)) {
+            return None;
+        }
+        last = Some(number);
+        plain.push_str(rest);
+    }
+    let new = new.split_inclusive('\n').map(|line| numbered(line).map_or(line, |(_, rest)| rest)).collect();
+    (!plain.trim().is_empty()).then_some((plain, new))
+}
+
+/// `  12|text`: the number and the text.
+fn numbered(line: &str) -> Option<(u64, &str)> {
+    let (number, rest) = line.split_once('|')?;
+    let number = number.trim_start_matches(' ');
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    Some((number.parse().ok().filter(|_| is_number)?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_count_up_are_taken_away_and_others_are_text() {
+        let plain = |old: &str, new: &str| taken_away(old, new);
+        assert_eq!(plain("  9|a\n 10|b", "  9|c\nd\n 11|e"), Some(("a\nb".into(), "c\nd\ne".into())));
+        assert_eq!(plain("12|a\n", ""), Some(("a\n".into(), String::new())));
+        for text in [
+            "a",
+            "1|a\nb",
+            "1|a\n3|b",
+            "1|a\n1|b",
+            "x1|a",
+            "|a",
+            "+1|a",
+            "1|",
+            "1|\n2| \n",
+            "18446744073709551615|a\n0|b",
+        ] {
+            assert_eq!(plain(text, "x"), None, "{text}");
+        }
+    }
+}
