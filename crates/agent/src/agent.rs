@@ -107,7 +107,8 @@ impl Agent {
     pub fn new(setup: Setup) -> Result<Self, UnknownToolset> {
         let messages = vec![Message::System(setup.system_prompt.clone())];
         let shown = setup.definitions.current(&setup.wanted)?;
-        let setup = Setup { wanted: Self::from_now_on(&setup.wanted), ..setup };
+        let (wanted, task) = (Self::from_now_on(&setup.wanted), setup.task.in_conversation());
+        let setup = Setup { wanted, task, ..setup };
         Ok(Self {
             setup,
             shown,

@@ -108,6 +108,9 @@ pub struct ToolCx {
     pub processes: Option<Arc<dyn Processes>>,
     /// Who says which files are secret, where somebody does.
     pub judge: Option<Arc<dyn Judge>>,
+    /// Which part of a conversation reads the answer: it grows when the conversation is made shorter and what was said before
+    /// is gone. `None` if nobody remembers, because a program reads it.
+    pub segment: Option<u64>,
     /// State that tools keep from call to call of the same task.
     pub scratch: Arc<Scratch>,
     /// How much a tool may show and how long it may take.

@@ -59,6 +59,7 @@ impl Here {
             todos: None,
             processes: None,
             judge: None,
+            segment: None,
             scratch: Arc::new(Scratch::default()),
             limits: Limits::default(),
             cancel: CancellationToken::new(),

@@ -64,6 +64,7 @@ impl Here {
             todos: None,
             processes: None,
             judge: Some(Arc::new(Nobody)),
+            segment: None,
             scratch: Arc::new(Scratch::default()),
             limits: hermes_core::Limits::default(),
             cancel: CancellationToken::new(),

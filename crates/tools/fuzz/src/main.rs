@@ -115,6 +115,7 @@ impl Bench {
             todos: None,
             processes: None,
             judge: None,
+            segment: None,
             scratch: Arc::new(Scratch::default()),
             limits: Limits::default(),
             cancel: CancellationToken::new(),
