@@ -2,12 +2,13 @@
 //!
 //! `cargo run --release --manifest-path crates/tools/fuzz/Cargo.toml -- TARGET SECONDS [SEED]`, where TARGET is `v4a` (patches
 //! of several files, read and applied), `replace` (edits of one file), `encoding` (files in all sorts of encodings, read and
-//! changed) or `documents` (documents that were changed at random, read). Each call works on a machine in memory. A panic
+//! changed), `syntax` (files in every language that is checked after a write) or `documents` (documents that were changed at random, read). Each call works on a machine in memory. A panic
 //! ends in the log with its input, and so does an error after which a file is not as it was; what took longest is printed at
 //! the end.
 
 mod documents;
 mod encoding;
+mod syntax;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -149,7 +150,7 @@ fn patch(is_v4a: bool, random: &mut Random, bench: &Bench) -> (Value, Duration) 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, target, seconds, rest @ ..] = arguments.as_slice() else {
-        eprintln!("usage: fuzz v4a|replace|encoding|documents SECONDS [SEED]");
+        eprintln!("usage: fuzz v4a|replace|encoding|syntax|documents SECONDS [SEED]");
         return ExitCode::from(2);
     };
     let limit = Duration::from_secs(seconds.parse().expect("seconds"));
@@ -162,6 +163,7 @@ fn main() -> ExitCode {
         let seed = random.0;
         let run = AssertUnwindSafe(|| match target.as_str() {
             "encoding" => encoding::call(&mut random, &bench),
+            "syntax" => syntax::call(&mut random, &bench),
             "documents" => made.call(&mut random, &bench),
             target => patch(target == "v4a", &mut random, &bench),
         });
