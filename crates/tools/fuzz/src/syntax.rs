@@ -150,7 +150,7 @@ pub(crate) fn call(random: &mut Random, bench: &Bench) -> (Value, Duration) {
     if random.below(2) == 0 {
         machine = machine.with_file(&path, program(random));
     }
-    let (answer, took) = bench.call("write_file", &arguments, &Arc::new(machine));
+    let (answer, took) = bench.call("write_file", &arguments, Arc::new(machine));
     if let Ok(output) = answer
         && let Content::Json(result) = output.content
     {
