@@ -47,7 +47,8 @@ pub(crate) fn message(reports: &[CallReport], sight: Sight) -> Option<Message> {
             let what = format!(
                 "{} {} ({}, {} bytes)",
                 report.name,
-                report.headline,
+                // A name of a file may hold anything, and this is read as a message of the user.
+                report.headline.escape_debug(),
                 picture.media_type,
                 grouped(picture.data.len() as u64)
             );

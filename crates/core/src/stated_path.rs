@@ -26,6 +26,14 @@ pub fn refusal(raw: &str) -> Option<String> {
     if raw.contains('\0') {
         return Some("a path cannot hold a NUL character".to_owned());
     }
+    if raw.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) && from_address(raw).is_none() {
+        return Some(format!("{raw} is no address of a file here; write its path"));
+    }
+    if let Some(rest) = raw.strip_prefix('~')
+        && !(rest.is_empty() || rest.starts_with('/'))
+    {
+        return Some(format!("{raw} would be the home of somebody else, which is not looked up; write its path"));
+    }
     let (drive, rest) = match raw.as_bytes() {
         [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic() => (Some(*drive), &raw[3..]),
         [b'\\', b'\\', ..] => (None, raw),
@@ -112,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_path_of_another_system_is_no_file_of_a_strange_name() {
-        for raw in [r"C:\notes\a.md", "d:/notes/a.md", r"\\server\share\a.md", "", "  ", "a\0b"] {
+        for raw in [r"C:\notes\a.md", "d:/notes/a.md", r"\\server\share\a.md", "", "  ", "a\0b", "~you/x", "file://host/x", "file:x"] {
             assert!(refusal(raw).is_some(), "{raw}");
         }
         assert!(refusal(r"C:\notes\a.md").unwrap().contains("/mnt/c/notes/a.md"));

@@ -20,6 +20,9 @@ use rustix::io::Errno;
 /// More links than this in one path is a circle (Linux's own limit, `path_resolution(7)`).
 const MOST_LINKS: usize = 40;
 
+/// The extended attribute that holds who else may use a file, acl(5).
+const ACCESS_LIST: &str = "system.posix_acl_access";
+
 /// Runs `job` on a thread that may block.
 pub(crate) async fn blocking<T: Send + 'static>(
     path: &Path,
@@ -239,6 +242,8 @@ fn write_new_with(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, FileErro
     let mut temporary = temporary_in(folder, mode).map_err(failed)?;
     temporary.write_all(bytes).map_err(failed)?;
     if let Some(old) = &old {
+        // What the folder gives to new files is not what this one had.
+        drop_access_list(temporary.as_file());
         keep_owner_and_mode(temporary.as_file(), old).map_err(|error| {
             trouble(path, FileErrorKind::Denied, format!("its owner or mode cannot be kept: {error}"))
         })?;
@@ -312,10 +317,15 @@ fn keep_owner_and_mode(file: &File, old: &fs::Metadata) -> io::Result<()> {
     file.set_permissions(old.permissions())
 }
 
+/// The access list that a file got from the default one of its folder.
+fn drop_access_list(file: &File) {
+    // A file system without such lists has none to drop.
+    let _ = rustix::fs::fremovexattr(file, ACCESS_LIST);
+}
+
 /// Gives `file` the extended attributes of the one at `old`. The access list says who may read it, so it must be kept; what
 /// else there may be (acl(5), xattr(7)) is kept where that is possible.
 fn keep_attributes(old: &Path, file: &File) -> io::Result<()> {
-    const ACCESS: &str = "system.posix_acl_access";
     let mut names = vec![0; 4096];
     let length = loop {
         match rustix::fs::listxattr(old, names.as_mut_slice()) {
@@ -328,7 +338,7 @@ fn keep_attributes(old: &Path, file: &File) -> io::Result<()> {
         let mut value = vec![0; 1 << 16];
         let Ok(length) = rustix::fs::getxattr(old, name, value.as_mut_slice()) else { continue };
         let kept = rustix::fs::fsetxattr(file, name, &value[..length], rustix::fs::XattrFlags::empty());
-        if name == ACCESS.as_bytes() {
+        if name == ACCESS_LIST.as_bytes() {
             kept?;
         }
     }

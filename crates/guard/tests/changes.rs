@@ -46,6 +46,9 @@ fn what_writes_says_where_as_far_as_that_can_be_told() {
     only("rm -rf build", "/home/me/code/build");
     only("sort -o out.txt in.txt", "/home/me/code/out.txt");
     only("sed -i s/a/b/ a.txt", "/home/me/code/a.txt");
+    only("/usr/bin/time -o t.txt ls", "/home/me/code/t.txt");
+    only("jobs -x rm -f a.txt", "/home/me/code/a.txt");
+    only("echo x > /dev/shm/p", "/dev/shm/p");
     only("d=/srv/x; echo x > $d/y", "/srv/x/y");
 }
 
@@ -63,6 +66,15 @@ fn what_nobody_knows_may_change_anything() {
         "npm install",
         "xargs rm < list",
         "find . -name '*.o' -delete",
+        "./test",
+        "bin/cat x",
+        "PATH=.:$PATH cat x",
+        "export PATH=.; cat x",
+        "GIT_EXTERNAL_DIFF=./x git diff",
+        "rg --pre ./gen.sh x",
+        "sort --compress-program=./x a",
+        "git grep -O./x y",
+        "echo x > \"$(cat y)\"",
     ] {
         assert!(matches!(changes(command), Changes::Anything(_)), "{command}: {:?}", changes(command));
     }

@@ -112,9 +112,13 @@ fn task(given: Option<&str>) -> Result<String, Failure> {
     if task.trim().is_empty() { Err(Failure::usage("the task is empty; hermes run \"TASK\"")) } else { Ok(task) }
 }
 
-/// Watches nothing.
+/// Says only what somebody should know who reads nothing but the answer.
 struct Quiet;
 
 impl Listener for Quiet {
-    fn hear(&self, _: hermes_agent::Event<'_>) {}
+    fn hear(&self, event: hermes_agent::Event<'_>) {
+        if let hermes_agent::Event::Warned { message, .. } = event {
+            out::error(&format!("hermes: {}", visible(message)));
+        }
+    }
 }

@@ -18,9 +18,10 @@ pub(crate) const BUILTINS: &[Program] = &[
     prints(&["popd"], popd),
     prints(&["pwd"], pwd),
     prints(
-        &["dirs", "times", "jobs", "disown", "wait", "ulimit", "umask", "shopt", "getopts", "suspend", "logout"],
+        &["dirs", "times", "disown", "wait", "ulimit", "umask", "shopt", "getopts", "suspend", "logout"],
         |_| {},
     ),
+    runs(&["jobs"], jobs),
     prints(&["return", "exit", "break", "continue", "fg", "bg"], |_| {}),
     prints(&["echo", "gecho"], echo),
     prints(&["printf", "gprintf"], printf),
@@ -47,6 +48,13 @@ pub(crate) const BUILTINS: &[Program] = &[
     Program { names: &["history"], model: history, kind: Kind::Plain },
     runs(&["fc"], fc),
 ];
+
+/// `jobs -x command`: runs it, with jobs in it replaced.
+fn jobs(call: &mut Call<'_, '_>) {
+    if call.arguments().first().is_some_and(|word| word == "-x") {
+        call.run(call.words[2..].to_vec());
+    }
+}
 
 fn enter(call: &mut Call<'_, '_>, path: &str) {
     let place = call.place(path, true);

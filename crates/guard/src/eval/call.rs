@@ -96,7 +96,6 @@ impl<'m, 'w> Call<'m, 'w> {
 
     /// Something runs and nobody can tell what.
     pub(crate) fn cannot_tell(&mut self, why: &str) {
-        self.machine.reach.is_open = true;
         self.find(Verdict::Dangerous, Effect::CannotTell, "", TargetClass::Unknown, why);
     }
 

@@ -50,6 +50,9 @@ const LEAST_BUDGET: usize = 4_000;
 /// How much of an output is kept.
 const MOST_OUTPUT: usize = 1 << 16;
 
+/// Where programs are found as long as nobody says otherwise.
+const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// What a command reads.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
@@ -206,7 +209,7 @@ impl<'w> Machine<'w> {
             ("IFS", " \t\n"),
             ("SHELL", "/bin/bash"),
             ("TMPDIR", "/tmp"),
-            ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+            ("PATH", USUAL_PATH),
         ] {
             machine.state.set_text(name, text::clean(value));
         }
@@ -227,6 +230,11 @@ impl<'w> Machine<'w> {
     pub(crate) fn report(&mut self, mut finding: Finding) {
         // A finding is dearer than a step, and one text may be looked at for many choices.
         self.budget = self.budget.saturating_sub(4);
+        // Files that are named are in the reach already; whatever else is worth a finding may change more.
+        self.reach.is_open |= !matches!(
+            finding.effect,
+            Effect::Delete | Effect::Overwrite | Effect::Truncate | Effect::History | Effect::SecretRead
+        );
         if !finding.target.starts_with('/') {
             finding.directory = self.cwd().unwrap_or_default();
         }
@@ -238,7 +246,6 @@ impl<'w> Machine<'w> {
 
     /// A finding that nobody can say what would run.
     pub(crate) fn cannot_tell(&mut self, program: &str, words: &str, why: &str) {
-        self.reach.is_open = true;
         self.report(Finding {
             verdict: Verdict::Dangerous,
             program: text::shown(program),
@@ -505,7 +512,7 @@ impl Reach {
     const MOST: usize = 200;
 
     pub(crate) fn write(&mut self, path: &str) {
-        if path.starts_with("/dev/") {
+        if path.starts_with("/dev/") && !path.starts_with("/dev/shm/") {
             // What is written to a device is in no file.
             return;
         }

@@ -11,6 +11,9 @@ use crate::programs;
 use crate::shell::syntax::{Command, Compound, Item, Join, Pipeline, RedirectKind, Script, Simple, Word};
 use crate::text::{self, HOLE};
 
+/// Variables for one command that change what it prints and not what it runs.
+const PLAIN_VARIABLES: &[&str] = &["LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR", "CLICOLOR"];
+
 /// How many items of a loop are followed one by one.
 const MOST_UNROLLED: usize = 16;
 
@@ -472,12 +475,20 @@ impl Machine<'_> {
             let plain = super::call::shown(&programs::verb_first(&call.name, call.arguments()));
             call.machine.note_command(plain);
         }
-        call.machine.reach.is_open |= !programs::only_reads(&call.name, call.arguments());
+        // A variable such as PATH or GIT_EXTERNAL_DIFF can make any program run another one.
+        let is_plain = |name: &str| name.starts_with("LC_") || PLAIN_VARIABLES.contains(&name);
+        let is_led = environment.iter().any(|(name, _)| !is_plain(name)) || call.machine.path_was_changed();
+        call.machine.reach.is_open |= is_led || !programs::only_reads(&call.words);
         programs::run(&mut call);
         self.calls -= 1;
         if let Some(last) = last {
             self.last_argument = last;
         }
+    }
+
+    /// Whether programs may be found elsewhere than usual.
+    fn path_was_changed(&mut self) -> bool {
+        !matches!(self.variable("PATH"), Value::Text(path) if path == super::USUAL_PATH)
     }
 
     fn note_command(&mut self, shown: String) {

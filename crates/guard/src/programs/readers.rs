@@ -148,13 +148,23 @@ const GIT: &[&str] = &[
     "version",
 ];
 
-/// Whether a call of this program changes nothing but what its model tells.
-pub(crate) fn only_reads(name: &str, arguments: &[String]) -> bool {
-    match base_name(name) {
+/// Folders of the system's own programs. `./test` is whatever lies there.
+const FOLDERS: &[&str] = &["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/"];
+
+/// Whether a command, the program first, changes nothing but what the program's model tells.
+///
+/// What the settings of a repository make `git diff` run is not looked at here, but where somebody writes such settings.
+pub(crate) fn only_reads(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return true };
+    let name = base_name(program);
+    if name != program && !FOLDERS.iter().any(|folder| program.strip_prefix(folder) == Some(name)) {
+        return false;
+    }
+    match name {
         "git" => {
             let verb = arguments.first().map(String::as_str).unwrap_or_default();
-            GIT.binary_search(&verb).is_ok()
-                && !arguments.iter().any(|word| word.starts_with("--output") || word == "-o")
+            let leads_on = |word: &String| word.starts_with("--o") || word.starts_with("-O") || word.starts_with("-o");
+            GIT.binary_search(&verb).is_ok() && !arguments.iter().any(leads_on)
         }
         name => READERS.binary_search(&name).is_ok(),
     }
@@ -173,12 +183,12 @@ mod tests {
     fn a_way_to_write_is_no_reading() {
         let reads = |words: &str| {
             let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-            only_reads(&words[0], &words[1..])
+            only_reads(&words)
         };
         for reader in ["ls -la", "/bin/cat x", "git status --short", "git diff HEAD", "find . -name x"] {
             assert!(reads(reader), "{reader}");
         }
-        for writer in ["git diff --output=x", "git checkout .", "git", "uniq a b", "tee x", "make", "sed -i s/a/b/ x"] {
+        for writer in ["git diff --output=x", "git checkout .", "git", "./test", "bin/cat x", "git grep -O./x", "uniq a b", "tee x", "make", "sed -i s/a/b/ x"] {
             assert!(!reads(writer), "{writer}");
         }
     }

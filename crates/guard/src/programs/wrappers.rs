@@ -312,6 +312,11 @@ fn simple(call: &mut Call<'_, '_>) {
         }
         return scripts.iter().for_each(|script| expect(call, script));
     }
+    if name == "time"
+        && let Some(output) = options.value("o output").map(str::to_owned)
+    {
+        call.write(&output, crate::eval::Writing::Replace);
+    }
     let mut words = options.operands;
     // `nice -5 program`: a number in the place of an option.
     words.drain(..before.min(words.len()));

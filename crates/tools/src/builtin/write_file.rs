@@ -76,12 +76,10 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     let failed = |error| refused(file_error("write_file", &error));
     known::check(&cx, "write_file", &path).await.map_err(refused)?;
     let old = old_content(&cx, &path).await.map_err(refused)?;
-    if let Some(what) = old.as_deref().and_then(|old| document::lost_to_text(&path, old)) {
-        return Err(refused(ToolError::tell(format!(
-            "write_file: {} is {what}, which a text in its place would destroy; nothing was written. Write the text under \
-             another name, or make the document with a program in the terminal",
-            path.display()
-        ))));
+    refuse_document(&path, old.as_deref().unwrap_or_default()).map_err(refused)?;
+    if old.is_none() && args.path.contains('\\') {
+        let why = "a folder is separated by / here, and \\ would become a part of the name; nothing was written";
+        return Err(refused(ToolError::tell(format!("write_file: {}: {why}", args.path))));
     }
     let new = Written::new(old.as_deref(), args.content);
     let dirs_created = cx.environment.write(&path, &new.bytes).await.map_err(failed)?;
@@ -137,6 +135,16 @@ fn echo(content: &str) -> Option<&'static str> {
         .then_some("these are lines with the numbers of read_file in front; send them without the numbers")
 }
 
+/// Refuses to put a text in the place of a document.
+fn refuse_document(path: &Path, old: &[u8]) -> Result<(), ToolError> {
+    let Some(what) = document::lost_to_text(path, old) else { return Ok(()) };
+    Err(ToolError::tell(format!(
+        "write_file: {} is {what}, which a text in its place would destroy; nothing was written. Write the text under another \
+         name, or make the document with a program in the terminal",
+        path.display()
+    )))
+}
+
 /// What is in the file now; `None` if it is not there.
 async fn old_content(cx: &ToolCx, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
     let failed = |error| file_error("write_file", &error);
@@ -144,6 +152,10 @@ async fn old_content(cx: &ToolCx, path: &Path) -> Result<Option<Vec<u8>>, ToolEr
         // Anything that is no regular file is refused by the write itself, in its own words.
         Ok(stat) if stat.kind == FileKind::File && stat.len <= LARGEST_EDIT => {
             cx.environment.read(path, 0..u64::MAX).await.map(Some).map_err(failed)
+        }
+        Ok(stat) if stat.kind == FileKind::File => {
+            let head = cx.environment.read(path, 0..SNIFF_BYTES as u64).await.map_err(failed)?;
+            refuse_document(path, &head).map(|()| Some(Vec::new()))
         }
         Ok(_) => Ok(Some(Vec::new())),
         Err(error) if error.kind == FileErrorKind::NotFound => Ok(None),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{Asker, CancellationToken, RawArguments, ToolCall, ToolName};
-use hermes_runtime::{ApprovalMode, CallReport, Change, Dispatcher, Scope, Silent, Status, Task};
+use hermes_runtime::{ApprovalMode, CallReport, Change, Dispatcher, Observer, Scope, Silent, Status, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -76,9 +76,20 @@ pub(crate) async fn made(
     name: String,
     arguments: String,
 ) -> CallReport {
-    let scope = Scope { task, visible, approve, cancel, observer: &Silent };
+    let scope = Scope { task, visible, approve, cancel, observer: &Warnings };
     let call = ToolCall { id: "call".into(), name, arguments: RawArguments::Text(arguments) };
     dispatcher.call(&call, &scope).await
+}
+
+/// Tells a person what they should know about a call besides its answer.
+struct Warnings;
+
+impl Observer for Warnings {
+    fn started(&self, _: &ToolCall) {}
+    fn finished(&self, _: &CallReport) {}
+    fn warned(&self, _: &ToolCall, message: &str) {
+        out::error(&format!("hermes: {}", visible(message)));
+    }
 }
 
 /// Everything about a call, for programs.

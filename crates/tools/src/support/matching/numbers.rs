@@ -1,7 +1,8 @@
 //! Lines that were copied with the numbers that `read_file` puts before them.
 
-/// Both texts without numbers, if every line of the old one has one and they count up. Numbers are never written: a line of
-/// the new text loses its own as well, if it has one.
+/// Both texts without numbers, if every line of the old one has one and they count up. The new text loses its own if it was
+/// made from the same lines: all of them are numbered, from the same number on. One that has numbers on some lines only is
+/// not understood.
 pub(super) fn taken_away(old: &str, new: &str) -> Option<(String, String)> {
     let mut last = None;
     let mut plain = String::with_capacity(old.len());
@@ -13,7 +14,13 @@ pub(super) fn taken_away(old: &str, new: &str) -> Option<(String, String)> {
         last = Some(number);
         plain.push_str(rest);
     }
-    let new = new.split_inclusive('\n').map(|line| numbered(line).map_or(line, |(_, rest)| rest)).collect();
+    let lines: Vec<_> = new.split_inclusive('\n').map(numbered).collect();
+    let first = |text: &str| numbered(text.split_inclusive('\n').next()?).map(|(number, _)| number);
+    let new = match lines.iter().flatten().count() {
+        0 => new.to_owned(),
+        all if all == lines.len() && first(old) == first(new) => lines.iter().flatten().map(|(_, rest)| *rest).collect(),
+        _ => return None,
+    };
     (!plain.trim().is_empty()).then_some((plain, new))
 }
 
@@ -32,7 +39,12 @@ mod tests {
     #[test]
     fn numbers_that_count_up_are_taken_away_and_others_are_text() {
         let plain = |old: &str, new: &str| taken_away(old, new);
-        assert_eq!(plain("  9|a\n 10|b", "  9|c\nd\n 11|e"), Some(("a\nb".into(), "c\nd\ne".into())));
+        assert_eq!(plain("  9|a\n 10|b", "  9|c\n 11|e"), Some(("a\nb".into(), "c\ne".into())));
+        assert_eq!(plain("  9|a\n 10|b", "c\nd"), Some(("a\nb".into(), "c\nd".into())));
+        // Data that looks like a number stays, or nothing is done.
+        assert_eq!(plain("1|7|a", "1|7|z"), Some(("7|a".into(), "7|z".into())));
+        assert_eq!(plain("1|7|a", "7|z"), None);
+        assert_eq!(plain("9|a\n10|b", "9|c\nd"), None);
         assert_eq!(plain("12|a\n", ""), Some(("a\n".into(), String::new())));
         for text in [
             "a",

@@ -203,6 +203,10 @@ impl Planner<'_> {
 
     /// Refuses a place where something is, or where nothing can be.
     async fn must_be_free(&self, path: &Path, place: &Place) -> Result<(), Vec<Problem>> {
+        if path.as_os_str().as_encoded_bytes().contains(&b'\\') {
+            let why = "a folder is separated by / here, and \\ would become a part of the name";
+            return Err(vec![format!("{}: {why}", path.display()).into()]);
+        }
         let is_taken = match self.files.get(&place.name) {
             Some(held) => held.is_some(),
             None => place.is_link() || self.cx.environment.stat(path).await.is_ok(),
