@@ -107,7 +107,8 @@ impl Agent {
     pub fn new(setup: Setup) -> Result<Self, UnknownToolset> {
         let messages = vec![Message::System(setup.system_prompt.clone())];
         let shown = setup.definitions.current(&setup.wanted)?;
-        let setup = Setup { wanted: Self::from_now_on(&setup.wanted), ..setup };
+        let (wanted, task) = (Self::from_now_on(&setup.wanted), setup.task.in_conversation());
+        let setup = Setup { wanted, task, ..setup };
         Ok(Self {
             setup,
             shown,
@@ -132,6 +133,16 @@ impl Agent {
     /// The names of the tools it may use, sorted.
     pub fn tools(&self) -> impl Iterator<Item = &str> {
         self.shown.tools.iter().map(ToolName::as_str)
+    }
+
+    /// The conversation, as those who take part in its calls know it.
+    pub fn task(&self) -> &str {
+        &self.setup.task.id
+    }
+
+    /// Tells the model something with its next request, for example what a person did to its files.
+    pub fn tell(&mut self, what: String) {
+        self.news.push(what);
     }
 
     /// What a person should know about the choice of tools, one line each.
@@ -254,6 +265,10 @@ impl Agent {
         let mut turn = Turn { agent: self, listener, cancel, end: TurnEnd::new() };
         let ended = turn.run().await;
         let end = turn.end;
+        if let Err(why) = self.setup.dispatcher.settle(&self.setup.task).await {
+            let message = format!("what this turn left was not kept, so an undo may take back more than it did: {why}");
+            listener.hear(Event::Warned { call: None, message: &message });
+        }
         self.usage += end.usage;
         match ended {
             Ok(()) => {

@@ -69,6 +69,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
     }
     match cli.command {
         Some(Command::Config { verb }) => commands::config::run(&world, verb),
+        Some(Command::Checkpoints { verb }) => commands::checkpoints::run(&world, verb),
         Some(Command::Rehearsals { verb }) => commands::rehearsals::run(&world, verb),
         Some(Command::Approvals { verb }) => commands::approvals::run(&world, verb),
         Some(Command::Processes { verb }) => with_runtime(commands::processes::run(&world, verb)),

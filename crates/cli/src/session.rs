@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
+use hermes_exec::checkpoints::Recorder;
 use hermes_exec::local::{Reach, RehearsalSetup, SandboxWish, Strictness};
 use hermes_exec::processes::{ProcessTable, TableSetup, reap};
 use hermes_exec::sandbox::preflight;
@@ -21,7 +22,7 @@ use hermes_runtime::{
 
 use crate::approvals;
 use crate::args::{AgentArgs, Approve, PlaceArgs, Walled};
-use crate::commands::{env, rehearsals};
+use crate::commands::{checkpoints, env, rehearsals};
 use crate::config::Config;
 use crate::env_file::Machine;
 use crate::granted::Granted;
@@ -60,7 +61,9 @@ pub(crate) fn define_toolsets(config: &Config, registry: &Registry) -> Result<()
 /// What takes calls.
 pub(crate) fn dispatcher(world: &World, config: &Config, registry: &Arc<Registry>, guard: &Arc<Guard>) -> Judged {
     let secrets = Arc::new(approvals::secrets(world, config));
-    let hooks = Hooks { redactor: Some(Arc::clone(&secrets) as _), ..Hooks::default() };
+    let keeps = config.flag("checkpoints.enabled");
+    let recorder = keeps.then(|| Arc::new(Recorder::new(checkpoints::kept(world, config))) as _);
+    let hooks = Hooks { redactor: Some(Arc::clone(&secrets) as _), checkpointer: recorder, ..Hooks::default() };
     let dispatcher = Dispatcher::new(Arc::clone(registry), Arc::clone(guard) as _).with_hooks(hooks);
     Judged { dispatcher, secrets }
 }
@@ -350,6 +353,7 @@ pub(crate) async fn agent(
     task.approval = task_approvals(world, config, &judged.secrets);
     task.processes = Some(processes(world, config, &task, &judged.secrets, present.hears_news));
     reap_quietly(world);
+    checkpoints::prune_quietly(checkpoints::kept(world, config), world);
     if mode == ApprovalMode::Smart {
         let reviewer = models::reviewer(world, config, chosen).await?;
         task.approval.reviewer =

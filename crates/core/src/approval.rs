@@ -34,6 +34,35 @@ pub trait Judge: Send + Sync {
         let _ = (stated, real);
         None
     }
+
+    /// What a call that runs a command would change, as far as that can be told beforehand, for whoever keeps it for an undo.
+    /// Nobody decides anything by it. One that cannot tell answers that it may be anything.
+    fn changes(&self, command: &str, place: &CommandPlace<'_>) -> Changes {
+        let _ = (command, place);
+        Changes::Anything(Vec::new())
+    }
+}
+
+/// Where a command would run.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandPlace<'a> {
+    /// Its directory, resolved through links.
+    pub cwd: &'a Path,
+    /// What earlier commands left for this one to use; see [`crate::Environment::carried`].
+    pub carried: &'a str,
+    /// Paths name the same files for this process, so that links in it may be looked at.
+    pub shares_our_files: bool,
+}
+
+/// What a command would change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// Nothing.
+    Nothing,
+    /// These absolute paths, and nothing else. One may hold a pattern as the shell reads it.
+    Only(Vec<PathBuf>),
+    /// These, and whatever it comes to below its directory.
+    Anything(Vec<PathBuf>),
 }
 
 /// What a judge looks at.

@@ -9,7 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
-use crate::{CancellationToken, Layout, LineFeed, Place, Process, Rehearsed, Start, TerminalSize};
+use crate::{
+    CancellationToken, Layout, LineFeed, Place, Process, Rehearsed, Start, TerminalSize, Work, WorkError, WorkLimits,
+};
 
 /// A place to run things: this machine, a container, another host.
 #[async_trait]
@@ -73,6 +75,13 @@ pub trait Environment: Send + Sync {
     async fn spawn(&self, start: Start) -> Result<Arc<dyn Process>, EnvironmentError> {
         drop(start);
         Err(EnvironmentError::CannotDo { backend: self.backend().to_owned(), what: "keep processes in the background" })
+    }
+
+    /// Does a piece of our own work on `input` in a process beside us, wherever commands run: it can reach nothing, it has
+    /// limits, and however it ends, we live on. It ends when the answer is not waited for any more.
+    async fn isolated(&self, work: Work, input: &[u8], limits: WorkLimits) -> Result<Vec<u8>, WorkError> {
+        let _ = (work, input, limits);
+        Err(WorkError::NotStarted(format!("the backend {} has no process for it", self.backend())))
     }
 
     /// Facts about what `path` leads to, links followed.

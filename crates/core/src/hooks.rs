@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{JsonMap, ToolCx, ToolOutput, ToolResult, ToolSpec};
+use crate::{JsonMap, ToolCx, ToolOutput, ToolResult, ToolSpec, Touches};
 
 /// A call as hooks see it: after coercion and validation.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,13 @@ pub trait Redactor: Send + Sync {
 #[async_trait]
 pub trait Checkpointer: Send + Sync {
     /// Called after every check and right before the call runs. `Err` is a warning: an undo is a convenience.
-    async fn before(&self, call: HookCall<'_>, writes: &[PathBuf], cx: &ToolCx) -> Result<(), String>;
+    async fn before(&self, call: HookCall<'_>, touches: &Touches, cx: &ToolCx) -> Result<(), String>;
+
+    /// A turn of `task` is over: what it left is what an undo of it starts from. `Err` is a warning.
+    async fn settle(&self, task: &str) -> Result<(), String> {
+        let _ = task;
+        Ok(())
+    }
 }
 
 /// A change of one file, as shown to an editor.

@@ -27,13 +27,15 @@ pub mod ports;
 pub mod process;
 pub mod rehearsal;
 pub mod spec;
+pub mod stated_path;
 pub mod text;
 pub mod tool;
 pub mod touches;
+pub mod work;
 
 pub use approval::{
-    Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalReviewer, ApprovalScope, Asker, Concern,
-    Doubt, Judge, JudgeRequest, Opinion, PasswordWish, Question, RequestEnd, Review, Verdict,
+    Answer, Approval, ApprovalBook, ApprovalHook, ApprovalRequest, ApprovalReviewer, ApprovalScope, Asker, Changes,
+    CommandPlace, Concern, Doubt, Judge, JudgeRequest, Opinion, PasswordWish, Question, RequestEnd, Review, Verdict,
 };
 pub use availability::{Availability, Check, Surroundings};
 pub use call::{RawArguments, ToolCall};
@@ -63,6 +65,7 @@ pub use text::{grouped, plural, shown_path};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{Example, Expected, Limits, Scratch, Tool, ToolCx, ToolSource};
 pub use touches::{Touches, Typed};
+pub use work::{Work, WorkError, WorkLimits};
 
 /// A JSON object whose keys keep the order in which they were written.
 pub type JsonMap = serde_json::Map<String, serde_json::Value>;

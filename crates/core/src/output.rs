@@ -22,6 +22,8 @@ pub struct ToolOutput {
     pub pending: Option<Pending>,
     /// A few lines more for the person, for example the last lines that a command printed.
     pub detail: Vec<String>,
+    /// The detail is a difference: lines that begin with `+` were added, those with `-` taken away.
+    pub is_diff: bool,
 }
 
 /// The part of an output that the model reads as text.
@@ -54,7 +56,15 @@ impl ToolOutput {
     }
 
     fn of(content: Content) -> Self {
-        Self { content, attachments: Vec::new(), origin: None, summary: None, pending: None, detail: Vec::new() }
+        Self {
+            content,
+            attachments: Vec::new(),
+            origin: None,
+            summary: None,
+            pending: None,
+            detail: Vec::new(),
+            is_diff: false,
+        }
     }
 
     /// Adds what was only rehearsed; whoever dispatched the call decides what becomes of it.
@@ -76,6 +86,12 @@ impl ToolOutput {
     pub fn with_detail(mut self, lines: impl IntoIterator<Item = String>) -> Self {
         self.detail = lines.into_iter().collect();
         self
+    }
+
+    /// Adds a difference that a person sees below the call.
+    #[must_use]
+    pub fn with_diff(self, lines: impl IntoIterator<Item = String>) -> Self {
+        Self { is_diff: true, ..self.with_detail(lines) }
     }
 
     /// Adds the words that a person sees beside the call.

@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use async_trait::async_trait;
 
 use serde_json::Value;
 
+use crate::stated_path;
 use crate::{
     Asker, CancellationToken, Check, Edit, Environment, JsonMap, Judge, Processes, Todos, ToolResult, ToolSpec, Touches,
 };
@@ -107,6 +108,9 @@ pub struct ToolCx {
     pub processes: Option<Arc<dyn Processes>>,
     /// Who says which files are secret, where somebody does.
     pub judge: Option<Arc<dyn Judge>>,
+    /// Which part of a conversation reads the answer: it grows when the conversation is made shorter and what was said before
+    /// is gone. `None` if nobody remembers, because a program reads it.
+    pub segment: Option<u64>,
     /// State that tools keep from call to call of the same task.
     pub scratch: Arc<Scratch>,
     /// How much a tool may show and how long it may take.
@@ -151,17 +155,10 @@ impl Default for Limits {
 }
 
 impl ToolCx {
-    /// The absolute path that `raw` means: `~` is the home, anything relative starts at the session's directory.
-    ///
-    /// Purely lexical (`.` and `..` are folded, links are not followed), so it costs nothing and never fails.
+    /// The absolute path that `raw` means in a call: see [`crate::stated_path`]. Everything that a tool does with a path
+    /// begins here, so that who judges a call and who runs it speak of the same file.
     pub fn resolve(&self, raw: &str) -> PathBuf {
-        let home = self.environment.home();
-        let joined = match raw.strip_prefix('~') {
-            Some("") => home.to_path_buf(),
-            Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-            _ => self.environment.cwd().join(raw),
-        };
-        fold_dots(&joined)
+        stated_path::resolve(raw, &self.environment.cwd(), self.environment.home())
     }
 }
 
@@ -169,21 +166,6 @@ impl fmt::Debug for ToolCx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolCx").field("call_id", &self.call_id).finish_non_exhaustive()
     }
-}
-
-fn fold_dots(path: &Path) -> PathBuf {
-    use std::path::Component;
-    let mut folded = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                folded.pop();
-            }
-            part => folded.push(part),
-        }
-    }
-    folded
 }
 
 /// State that tools keep per task, one value a type.
@@ -217,12 +199,6 @@ impl fmt::Debug for dyn Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dots_fold_and_never_climb_above_the_root() {
-        assert_eq!(fold_dots(Path::new("/a/./b/../c")), Path::new("/a/c"));
-        assert_eq!(fold_dots(Path::new("/../../x")), Path::new("/x"));
-    }
 
     #[test]
     fn scratch_keeps_one_value_a_type() {

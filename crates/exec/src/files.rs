@@ -242,6 +242,9 @@ fn write_new_with(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, FileErro
         keep_owner_and_mode(temporary.as_file(), old).map_err(|error| {
             trouble(path, FileErrorKind::Denied, format!("its owner or mode cannot be kept: {error}"))
         })?;
+        keep_attributes(&target, temporary.as_file()).map_err(|error| {
+            trouble(path, FileErrorKind::Denied, format!("its access list cannot be kept: {error}"))
+        })?;
     }
     temporary.as_file().sync_all().map_err(failed)?;
     temporary.persist(&target).map_err(|error| failed(error.error))?;
@@ -307,6 +310,29 @@ fn keep_owner_and_mode(file: &File, old: &fs::Metadata) -> io::Result<()> {
         fchown(file, Some(old.uid()), Some(old.gid()))?;
     }
     file.set_permissions(old.permissions())
+}
+
+/// Gives `file` the extended attributes of the one at `old`. The access list says who may read it, so it must be kept; what
+/// else there may be (acl(5), xattr(7)) is kept where that is possible.
+fn keep_attributes(old: &Path, file: &File) -> io::Result<()> {
+    const ACCESS: &str = "system.posix_acl_access";
+    let mut names = vec![0; 4096];
+    let length = loop {
+        match rustix::fs::listxattr(old, names.as_mut_slice()) {
+            Err(Errno::RANGE) if names.len() < 1 << 20 => names.resize(names.len() * 4, 0),
+            Err(_) => return Ok(()),
+            Ok(length) => break length,
+        }
+    };
+    for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0; 1 << 16];
+        let Ok(length) = rustix::fs::getxattr(old, name, value.as_mut_slice()) else { continue };
+        let kept = rustix::fs::fsetxattr(file, name, &value[..length], rustix::fs::XattrFlags::empty());
+        if name == ACCESS.as_bytes() {
+            kept?;
+        }
+    }
+    Ok(())
 }
 
 fn kind(metadata: &fs::Metadata) -> FileKind {

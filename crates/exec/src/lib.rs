@@ -12,10 +12,13 @@
 //! built, [`capture`] decides what is kept of an endless output, [`files`] is the only code that writes files,
 //! [`sandbox`] is the wall around a command, [`sudo`] brings sudo its password, [`conformance`] is what every backend must do.
 
+mod beneath;
 mod capture;
+pub mod checkpoints;
 pub mod conformance;
 pub mod environment_variables;
 pub mod files;
+mod isolated;
 mod layout;
 pub mod local;
 mod plain;

@@ -228,6 +228,45 @@ async fn writing_keeps_mode_and_links_and_leaves_no_trace() {
 }
 
 #[tokio::test]
+async fn what_a_file_has_beside_its_content_stays_with_it() {
+    let here = here();
+    let path = here.path("f");
+    fs::write(&path, "old").unwrap();
+    let set = |name: &str, value: &[u8]| rustix::fs::setxattr(&path, name, value, rustix::fs::XattrFlags::empty());
+    if set("user.origin", b"somewhere").is_err() {
+        println!("skipped: the file system of temporary folders keeps no extended attributes");
+        return;
+    }
+    // acl(5) as the kernel takes it: version 2, then the owner rw, the user 12345 r, the group -, the mask r, others -.
+    let entry = |tag: u16, permissions: u16, id: u32| {
+        [tag.to_le_bytes().to_vec(), permissions.to_le_bytes().to_vec(), id.to_le_bytes().to_vec()].concat()
+    };
+    let nobody = u32::MAX;
+    let access = [
+        2_u32.to_le_bytes().to_vec(),
+        entry(0x01, 6, nobody),
+        entry(0x02, 4, 12_345),
+        entry(0x04, 0, nobody),
+        entry(0x10, 4, nobody),
+        entry(0x20, 0, nobody),
+    ];
+    let access = access.concat();
+    let has_access = set("system.posix_acl_access", &access).is_ok();
+    here.environment.write(&path, b"new").await.unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    let get = |name: &str| {
+        let mut value = vec![0; 256];
+        let length = rustix::fs::getxattr(&path, name, value.as_mut_slice()).unwrap();
+        value.truncate(length);
+        value
+    };
+    assert_eq!(get("user.origin"), b"somewhere");
+    if has_access {
+        assert_eq!(get("system.posix_acl_access"), access);
+    }
+}
+
+#[tokio::test]
 async fn a_file_with_two_names_stays_one_file() {
     let here = here();
     fs::write(here.path("a"), "a long old text").unwrap();

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hermes_core::{ApprovalScope, Concern, Doubt, Judge, JudgeRequest, Typed, Verdict as Answer};
+use hermes_core::{
+    ApprovalScope, Changes, CommandPlace, Concern, Doubt, Judge, JudgeRequest, Typed, Verdict as Answer,
+};
 
 use crate::Judgement;
 use crate::finding::{Effect, Finding, TargetClass, Verdict};
@@ -328,6 +330,17 @@ impl Judge for Guard {
 
     fn withholds(&self, stated: &Path, real: &Path) -> Option<String> {
         self.paths.check_read(stated, real).err().map(|refusal| refusal.to_string())
+    }
+
+    fn changes(&self, command: &str, place: &CommandPlace<'_>) -> Changes {
+        let world = self.world(place.cwd, place.cwd, place.shares_our_files);
+        let (reading, is_readable) = read_after(place.carried, command, &world);
+        let paths = reading.reach.writes.iter().map(PathBuf::from).collect();
+        match paths {
+            paths if reading.reach.is_open || !is_readable => Changes::Anything(paths),
+            paths if paths.is_empty() => Changes::Nothing,
+            paths => Changes::Only(paths),
+        }
     }
 
     fn judge(&self, request: &JudgeRequest<'_>) -> Answer {

@@ -36,7 +36,8 @@ pub enum Footprint {
 
 impl Footprint {
     /// The footprint of a call that touches `touches`, with links followed, so that two names of one file are one file.
-    /// A path that cannot be followed may be anything.
+    /// A path that cannot be followed may be anything. Upper and lower case count as one, because on some file systems they
+    /// are: where they are not, somebody waits for nothing.
     pub async fn of(touches: &Touches, environment: &dyn Environment) -> Self {
         if touches.command.is_some() {
             return Self::Anything;
@@ -70,7 +71,8 @@ impl Footprint {
 async fn real(paths: &[PathBuf], environment: &dyn Environment) -> Option<Vec<PathBuf>> {
     let mut real = Vec::with_capacity(paths.len());
     for path in paths {
-        real.push(environment.real_path(path).await.ok()?);
+        let path = environment.real_path(path).await.ok()?;
+        real.push(PathBuf::from(path.to_string_lossy().to_lowercase()));
     }
     Some(real)
 }

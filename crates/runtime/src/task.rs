@@ -75,6 +75,7 @@ pub struct Task {
     scratch: Arc<Scratch>,
     approved: Mutex<HashSet<String>>,
     result_names: Mutex<HashSet<String>>,
+    segment: Option<AtomicU64>,
     turn: AtomicU64,
     repetition: Mutex<guardrails::Turn>,
     invalid: Invalid,
@@ -98,6 +99,7 @@ impl Task {
             scratch: Arc::default(),
             approved: Mutex::default(),
             result_names: Mutex::default(),
+            segment: None,
             turn: AtomicU64::new(0),
             repetition: Mutex::default(),
             invalid: Invalid::default(),
@@ -153,6 +155,20 @@ impl Task {
         self
     }
 
+    /// Says that a conversation reads the answers, which remembers what it was told. Without it a program does.
+    #[must_use]
+    pub fn in_conversation(mut self) -> Self {
+        self.segment = Some(AtomicU64::new(0));
+        self
+    }
+
+    /// The conversation was made shorter: what it was told before, it may have to be told again.
+    pub fn begin_segment(&self) {
+        if let Some(segment) = &self.segment {
+            segment.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// A new message of the person: what was repeated before it is forgotten.
     pub fn begin_turn(&self) {
         self.turn.fetch_add(1, Ordering::Relaxed);
@@ -182,6 +198,7 @@ impl Task {
             todos: self.todos.clone(),
             processes: self.processes.clone(),
             judge: None,
+            segment: self.segment.as_ref().map(|segment| segment.load(Ordering::Relaxed)),
             scratch: Arc::clone(&self.scratch),
             limits: Limits { result_chars: self.budget.per_result, ..self.limits },
             cancel: cancel.clone(),

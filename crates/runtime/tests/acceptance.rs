@@ -5,7 +5,6 @@
 mod setting;
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -93,7 +92,7 @@ impl Asker for Everybody {
 
 #[async_trait]
 impl Checkpointer for Everybody {
-    async fn before(&self, _: HookCall<'_>, _: &[PathBuf], _: &ToolCx) -> Result<(), String> {
+    async fn before(&self, _: HookCall<'_>, _: &Touches, _: &ToolCx) -> Result<(), String> {
         self.note("checkpoint");
         Ok(())
     }

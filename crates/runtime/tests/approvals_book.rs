@@ -5,7 +5,6 @@ mod book;
 mod setting;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -308,7 +307,7 @@ struct Slow<F>(F);
 
 #[async_trait]
 impl<F: Fn() + Send + Sync> Checkpointer for Slow<F> {
-    async fn before(&self, _: HookCall<'_>, _: &[PathBuf], _: &ToolCx) -> Result<(), String> {
+    async fn before(&self, _: HookCall<'_>, _: &Touches, _: &ToolCx) -> Result<(), String> {
         (self.0)();
         Ok(())
     }

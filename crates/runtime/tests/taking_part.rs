@@ -338,7 +338,7 @@ impl hermes_core::PreHook for Hangs {
 
 #[async_trait]
 impl hermes_core::Checkpointer for Hangs {
-    async fn before(&self, _: hermes_core::HookCall<'_>, _: &[PathBuf], _: &hermes_core::ToolCx) -> Result<(), String> {
+    async fn before(&self, _: hermes_core::HookCall<'_>, _: &Touches, _: &hermes_core::ToolCx) -> Result<(), String> {
         std::future::pending().await
     }
 }

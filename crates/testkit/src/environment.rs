@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use hermes_core::{
     CancellationToken, Command, Environment, EnvironmentError, FileError, FileErrorKind, FileKind, FileStat, Finished,
-    FinishedHow,
+    FinishedHow, Work, WorkError, WorkLimits,
 };
 
 use crate::lock;
@@ -235,6 +235,11 @@ impl Environment for FakeEnvironment {
         let result = known.unwrap_or_else(|| exited(127, format!("bash: {}: command not found\n", command.script)));
         machine.commands.push(command);
         Ok(result)
+    }
+
+    /// Here and now, so that a debugger or a fuzzer sees it: only a panic does not end us.
+    async fn isolated(&self, work: Work, input: &[u8], _limits: WorkLimits) -> Result<Vec<u8>, WorkError> {
+        std::panic::catch_unwind(|| work(input)).map_err(|_| WorkError::Panicked("a panic".into()))
     }
 
     async fn stat(&self, path: &Path) -> Result<FileStat, FileError> {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use hermes_core::{
     Checkpointer, ExecutionMiddleware, HookCall, HookDecision, HookFacts, HookResult, JsonMap, Next, OnError, PostHook,
-    PreHook, Redactor, RequestMiddleware, ToolCx, ToolResult, TransformHook,
+    PreHook, Redactor, RequestMiddleware, ToolCx, ToolResult, Touches, TransformHook,
 };
 use serde_json::Value;
 
@@ -229,8 +229,8 @@ pub struct Copies(
 
 #[async_trait]
 impl Checkpointer for Copies {
-    async fn before(&self, _: HookCall<'_>, writes: &[PathBuf], _: &ToolCx) -> Result<(), String> {
-        lock(&self.0).push(writes.to_vec());
+    async fn before(&self, _: HookCall<'_>, touches: &Touches, _: &ToolCx) -> Result<(), String> {
+        lock(&self.0).push(touches.writes.clone());
         Ok(())
     }
 }

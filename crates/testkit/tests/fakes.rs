@@ -24,6 +24,7 @@ fn cx(call_id: &str) -> ToolCx {
         todos: None,
         processes: None,
         judge: None,
+        segment: None,
         scratch: Arc::new(Scratch::default()),
         limits: Limits::default(),
         cancel: CancellationToken::new(),

@@ -45,6 +45,7 @@ impl Machine {
             todos: None,
             processes: None,
             judge: None,
+            segment: None,
             scratch: Arc::new(Scratch::default()),
             limits: Limits::default(),
             cancel: CancellationToken::new(),

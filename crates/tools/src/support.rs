@@ -2,6 +2,7 @@
 
 pub(crate) mod diff;
 pub(crate) mod discretion;
+pub(crate) mod document;
 pub(crate) mod encoding;
 pub(crate) mod known;
 pub(crate) mod matching;

@@ -72,6 +72,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         verb: ApprovalsVerb,
     },
+    /// What files were before a turn changed them, and the way back.
+    Checkpoints {
+        #[command(subcommand)]
+        verb: CheckpointsVerb,
+    },
     /// What was rehearsed and committed, and the way back from it.
     Rehearsals {
         #[command(subcommand)]
@@ -354,6 +359,42 @@ pub(crate) enum Provider {
     Gemini,
     /// Servers that make grammars of schemas, such as llama.cpp.
     Local,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CheckpointsVerb {
+    /// List the checkpoints of the project that is here, the latest last.
+    #[command(after_help = "Examples:\n  hermes checkpoints list\n  hermes checkpoints list --all")]
+    List {
+        /// Those of every project.
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Show what has changed since a checkpoint, whoever changed it.
+    #[command(
+        after_help = "Examples:\n  hermes checkpoints diff\n  hermes checkpoints diff 1fp3 src\n\nFiles that hold secrets are named and not quoted."
+    )]
+    Diff {
+        /// Its name or the beginning of it; the latest of this project if left out.
+        id: Option<String>,
+        /// Only these files and folders.
+        paths: Vec<PathBuf>,
+    },
+    /// Put the files back as they were at a checkpoint, whoever changed them since; this can be taken back as well.
+    #[command(
+        after_help = "Examples:\n  hermes checkpoints restore 1fp3\n  hermes checkpoints restore 1fp3 src/main.rs\n\nExit code 3 if something could not be put back."
+    )]
+    Restore {
+        /// Its name or the beginning of it.
+        id: String,
+        /// Only these files and folders.
+        paths: Vec<PathBuf>,
+    },
+    /// Give up the checkpoints that are too old or too many. Happens by itself once a day.
+    #[command(after_help = "Example:\n  hermes checkpoints prune")]
+    Prune,
 }
 
 #[derive(Debug, Subcommand)]

@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use hermes_agent::Agent;
 use hermes_core::{Asker, CancellationToken};
+use hermes_exec::checkpoints::{Checkpoint, Purpose};
 use hermes_runtime::Profile;
 use rustyline::error::ReadlineError;
 use rustyline::{DefaultEditor, ExternalPrinter as _};
 
 use crate::args::{AgentArgs, Approve};
-use crate::config::edit;
+use crate::commands::checkpoints;
+use crate::config::{Config, edit};
 use crate::models;
 use crate::session::{self, Follow, Present};
 use crate::terminal::out;
@@ -24,7 +26,7 @@ use crate::terminal::text::{one_line, visible, wrapped};
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
-const HELP: &str = "  /tools   the tools the agent can use\n  /new     forget the conversation and begin again\n  /quit    leave (also Ctrl-D)\n  Ctrl-C   stop the turn that is running\n";
+const HELP: &str = "  /tools   the tools the agent can use\n  /undo    put the files back as they were before the last turn that changed some\n  /redo    take an undo back\n  /new     forget the conversation and begin again\n  /quit    leave (also Ctrl-D)\n  Ctrl-C   stop the turn that is running\n";
 
 pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
@@ -78,6 +80,13 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
                     let names: Vec<&str> = agent.tools().collect();
                     screen.say(&format!("{}\n", wrapped(&names.join(" · "), screen.columns(), 2)));
                 }
+                Some(word @ ("/undo" | "/redo")) => {
+                    let said = match taken_back(world, follow.config(), word == "/redo", &mut agent) {
+                        Ok(lines) => lines.join("\n  "),
+                        Err(failure) => format!("! {}", failure.message),
+                    };
+                    screen.say(&format!("  {said}\n"));
+                }
                 Some("/new") => {
                     follow_config(&mut follow, world, &args, chosen.profile, &mut agent, &screen);
                     match new_agent(&follow).await {
@@ -123,6 +132,37 @@ fn follow_config(
     screen.say(&format!("  ! {}\n", wrapped(&visible(&said), screen.columns(), 4).trim_start()));
 }
 
+/// Takes back what the last turn of this conversation changed, or the last undo, and lets the model know.
+fn taken_back(world: &World, config: &Config, again: bool, agent: &mut Agent) -> Result<Vec<String>, Failure> {
+    let checkpoints = checkpoints::kept(world, config);
+    let fits = |one: &&Checkpoint| {
+        let is_it = if again { one.purpose == Purpose::Undo } else { matches!(one.purpose, Purpose::Turn) };
+        is_it && !one.is_undone && one.task == agent.task()
+    };
+    let list = checkpoints.list(None)?;
+    let Some(checkpoint) = list.iter().rev().find(fits) else {
+        let what =
+            if again { "There is no undo to take back." } else { "No turn of this conversation has changed files." };
+        return Ok(vec![what.to_owned(), "hermes checkpoints list --all shows what can be put back.".to_owned()]);
+    };
+    let way = checkpoints.way_back(checkpoint)?;
+    let changes = way.changes();
+    let gone = checkpoints.go(way)?;
+    let head = format!("{} ({}):", if again { "Done again" } else { "Taken back" }, visible(&checkpoint.reason));
+    let lines = checkpoints::told(world, &head, &checkpoint.project, &changes, &gone);
+    if !gone.done.is_empty() {
+        let verb = if again { "has done again" } else { "has taken back" };
+        let paths: Vec<String> = gone.done.iter().take(20).map(|path| path.display().to_string()).collect();
+        agent.tell(format!(
+            "The user {verb} the changes of files that belong to: {}. Read a file again before you rely on it: {}{}",
+            checkpoint.reason,
+            paths.join(", "),
+            if gone.done.len() > 20 { ", …" } else { "" }
+        ));
+    }
+    Ok(lines)
+}
+
 async fn turn(agent: &mut Agent, screen: &Arc<Screen>, signals: &Signals, task: &str) {
     let cancel = signals.begin();
     screen.say("\n");
@@ -143,7 +183,7 @@ async fn turn(agent: &mut Agent, screen: &Arc<Screen>, signals: &Signals, task: 
 /// path such as `/etc/hosts is …` is for the model.
 fn command(line: &str) -> Option<&str> {
     let word = line.split_whitespace().next().unwrap_or_default();
-    let is_known = matches!(word, "/" | "/help" | "/quit" | "/exit" | "/tools" | "/new");
+    let is_known = matches!(word, "/" | "/help" | "/quit" | "/exit" | "/tools" | "/new" | "/undo" | "/redo");
     let is_alone = word == line;
     match word {
         "" => Some(""),

@@ -42,6 +42,7 @@ pub(crate) async fn run(world: &World, args: JsonArg) -> Result<Exit, Failure> {
     findings.push(model(world, &config, broken).await);
     findings.push(shell(world, &config).await);
     findings.push(sandbox());
+    findings.push(checkpoints(&config));
     findings.push(tools(world, &config)?);
     let count = |mark| findings.iter().filter(|finding| finding.mark == mark).count();
     let (errors, warnings) = (count(Mark::Error), count(Mark::Warning));
@@ -104,6 +105,18 @@ fn home(world: &World) -> Finding {
         },
     };
     Finding { mark, what: "home", says }
+}
+
+/// Whether what files were before a turn can be kept.
+fn checkpoints(config: &Config) -> Finding {
+    let (mark, says) = match hermes_exec::checkpoints::git() {
+        _ if !config.flag("checkpoints.enabled") => {
+            (Mark::Warning, "off: a turn cannot be undone (hermes config set checkpoints.enabled true)".to_owned())
+        }
+        Ok(git) => (Mark::Fine, format!("/undo works, with {git}")),
+        Err(why) => (Mark::Warning, format!("a turn cannot be undone: {why}")),
+    };
+    Finding { mark, what: "undo", says }
 }
 
 fn writable_parent(path: &Path) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod chat;
+pub(crate) mod checkpoints;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;

@@ -218,7 +218,13 @@ impl Screen {
         let dim = self.styled("2", &format!("{outcome} · {took}"));
         let mut line = format!("  {mark} {name} {headline}  {dim}\n");
         for detail in &report.detail {
-            line += &format!("     {}\n", self.styled("2", &one_line(detail, self.columns() - 6)));
+            let style = match detail.as_bytes().first() {
+                Some(b'+') if report.is_diff => "32",
+                Some(b'-') if report.is_diff => "31",
+                Some(b'@') if report.is_diff => "36",
+                _ => "2",
+            };
+            line += &format!("     {}\n", self.styled(style, &one_line(detail, self.columns() - 6)));
         }
         line
     }

@@ -30,7 +30,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use hermes_core::{
     CancellationToken, Capabilities, Command, Environment, EnvironmentError, FileError, FileStat, Finished,
-    FinishedHow, Layout, LineFeed, Process, Rehearsed, Start,
+    FinishedHow, Layout, LineFeed, Process, Rehearsed, Start, Work, WorkError, WorkLimits,
 };
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use tokio_util::sync::DropGuard;
@@ -40,7 +40,7 @@ use crate::sandbox::{Confinement, Preflight};
 use crate::sudo::{self, SudoSetup};
 use crate::supervisor::protocol::{INHERITED, Job, Request, Role};
 use crate::supervisor::{ForkServer, Supervised, Wiring, group};
-use crate::{Temporary, environment_variables, files};
+use crate::{Temporary, environment_variables, files, isolated};
 
 pub use committed::{CommittedRehearsal, recover_commits};
 pub use confined::{Reach, SandboxWish, Strictness};
@@ -425,6 +425,10 @@ impl Environment for LocalEnvironment {
         let process = Arc::new(self.spawn_process(start).await?);
         self.remember_process(&process);
         Ok(process)
+    }
+
+    async fn isolated(&self, work: Work, input: &[u8], limits: WorkLimits) -> Result<Vec<u8>, WorkError> {
+        isolated::run(&self.server, work, input, limits).await
     }
 
     async fn stat(&self, path: &Path) -> Result<FileStat, FileError> {

@@ -14,8 +14,8 @@ use serde::Serialize;
 use super::changes::{Change, Entry, Kind, exact_path};
 use super::compare::Compared;
 use super::marker::Memory;
-use super::tree::Look;
 use super::{RehearsalError, Stage, trouble};
+use crate::beneath::Look;
 
 /// A path that is in the way, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

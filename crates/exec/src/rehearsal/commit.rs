@@ -18,9 +18,9 @@ use super::journal::{Journal, Line, Plan};
 use super::marker::Marker;
 use super::shown::Shown;
 use super::steps::{Bits, Flush, Permission, SAVED, Site, Step};
-use super::tree::Root;
 use super::undo::{Undo, roll_back};
 use super::{RehearsalError, Stage, owner, reason, trouble};
+use crate::beneath::Root;
 
 /// A commit that is done.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use super::changes::{Change, Entry, Inside, Kind, State};
 use super::copying::{is_whiteout, overlay_mark};
 use super::loosen::Loosened;
 use super::marker::{Known, Memory};
-use super::tree::{Look, Root, is_boundary};
 use super::{RehearsalError, Stage, diff, trouble};
+use crate::beneath::{Look, Root, is_boundary};
 
 /// The changes, and what a commit has to know besides.
 #[derive(Debug)]

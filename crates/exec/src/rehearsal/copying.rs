@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use super::changes::Kind;
 use super::loosen::Loosened;
 use super::steps::Flush;
-use super::tree::{Look, Place, Root, is_boundary};
 use super::{Limit, RehearsalError, trouble};
+use crate::beneath::{Look, Place, Root, is_boundary};
 
 /// Copies entries from one root to another and remembers which files it has seen, for their further names.
 pub(super) struct Copier<'a> {

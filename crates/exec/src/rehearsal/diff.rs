@@ -11,11 +11,11 @@ use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use super::changes::{Entry, Kind, LineCounts, State};
-use super::tree::Root;
 use super::{RehearsalError, Stage, render, trouble};
+use crate::beneath::Root;
 
 /// The largest file that is compared line by line.
-const MOST_BYTES: u64 = 1 << 20;
+pub(crate) const MOST_BYTES: u64 = 1 << 20;
 /// The longest difference that is written out.
 const MOST_SHOWN: usize = 256 << 10;
 /// How long one difference may be looked for.
@@ -81,20 +81,25 @@ pub(super) fn diff(stage: &Stage, entry: &Entry) -> Result<Diff, RehearsalError>
     if old.contains('\0') || new.contains('\0') {
         return Ok(Diff::Summary { text: summary(entry) });
     }
-    let difference = compare(&old, &new);
     let name = render::name(&entry.path);
-    let header = |side: &str, state: Option<&State>| match state {
+    Ok(of_texts(&name, entry.old.as_ref().map(|_| old.as_str()), entry.new.as_ref().map(|_| new.as_str())))
+}
+
+/// The difference between two texts of a file with this name; `None`: it is not there.
+pub(crate) fn of_texts(name: &str, old: Option<&str>, new: Option<&str>) -> Diff {
+    let header = |side: &str, text: Option<&str>| match text {
         Some(_) => format!("{side}/{name}"),
         None => "/dev/null".to_owned(),
     };
-    let (before, now) = (header("a", entry.old.as_ref()), header("b", entry.new.as_ref()));
+    let (before, now) = (header("a", old), header("b", new));
+    let difference = compare(old.unwrap_or_default(), new.unwrap_or_default());
     let mut unified = difference.unified_diff().context_radius(3).header(&before, &now).to_string();
     let cut = unified.len() > MOST_SHOWN;
     if cut {
         let end = unified[..unified.floor_char_boundary(MOST_SHOWN)].rfind('\n').map_or(0, |at| at + 1);
         unified.truncate(end);
     }
-    Ok(Diff::Text { unified, lines: counts(&difference), cut })
+    Diff::Text { unified, lines: counts(&difference), cut }
 }
 
 fn both(stage: &Stage, entry: &Entry) -> io::Result<(String, String)> {

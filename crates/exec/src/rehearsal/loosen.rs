@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::changes::Kind;
-use super::tree::{Look, Root};
+use crate::beneath::{Look, Root};
 
 /// A stage that can be read. Modes are asked for here.
 #[derive(Debug)]

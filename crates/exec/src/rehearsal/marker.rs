@@ -16,7 +16,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps};
 
 use super::changes::Kind;
-use super::tree::{Look, Root, is_boundary};
+use crate::beneath::{Look, Root, is_boundary};
 
 /// A moment that lies strictly before every later change of the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

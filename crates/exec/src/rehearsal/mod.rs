@@ -25,7 +25,7 @@ mod checks;
 mod commit;
 mod compare;
 mod copying;
-mod diff;
+pub(crate) mod diff;
 mod journal;
 mod loosen;
 mod marker;
@@ -33,7 +33,7 @@ mod owner;
 mod render;
 mod shown;
 mod steps;
-mod tree;
+
 mod undo;
 
 use std::io;
@@ -50,11 +50,11 @@ pub use diff::Diff;
 pub use owner::reap;
 pub use undo::{Recovered, Undo};
 
+use crate::beneath::Root;
 use changes::exact_path;
 use copying::{Copier, Room};
 use marker::{Known, Marker};
 use shown::Shown;
-use tree::Root;
 
 /// How many entries of a workspace an overlay's stage remembers. Looking at that many takes about a second; a larger
 /// workspace is guarded by the marker alone.

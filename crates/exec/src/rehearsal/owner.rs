@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
-use super::tree::Root;
 use super::{RehearsalError, trouble};
+use crate::beneath::Root;
 
 const PREFIX: &str = "stage-";
 const OWNER: &str = "owner";

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::changes::exact_path;
 use super::copying::Copier;
-use super::tree::{Look, Place, Root};
 use super::{RehearsalError, trouble};
+use crate::beneath::{Look, Place, Root};
 
 /// A path where something is replaced, deleted or added.
 #[derive(Clone, Debug, Serialize, Deserialize)]

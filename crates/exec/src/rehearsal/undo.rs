@@ -9,8 +9,8 @@ use super::copying::Copier;
 use super::journal::{Journal, Line, Plan, Reached};
 use super::marker::Marker;
 use super::steps::{Bits, Permission, Phase, Site, Step};
-use super::tree::Root;
 use super::{RehearsalError, owner, reason, trouble};
+use crate::beneath::Root;
 
 /// What a commit replaced, in a folder of its own. It outlives the process; see [`Undo::open`].
 #[derive(Debug)]

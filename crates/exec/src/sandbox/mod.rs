@@ -30,7 +30,7 @@ mod privileges;
 pub mod proxy;
 pub mod refusal;
 pub mod seatbelt;
-mod system_calls;
+pub(crate) mod system_calls;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -16,9 +16,9 @@ use seccompiler::{
 use super::{Confinement, Mechanism, Network, step};
 
 #[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: TargetArch = TargetArch::x86_64;
+pub(crate) const ARCHITECTURE: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: TargetArch = TargetArch::aarch64;
+pub(crate) const ARCHITECTURE: TargetArch = TargetArch::aarch64;
 
 /// Denied whatever their arguments are.
 const DENIED: &[libc::c_long] = &[

@@ -15,8 +15,8 @@ use nix::sys::socket::MsgFlags;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, setsid};
 
-use super::protocol::{self, Order, Received, Role};
-use super::{supervise, tree};
+use super::protocol::{self, Assignment, Order, Received, Role};
+use super::{supervise, tree, worker};
 
 /// How many supervisors are remembered before those that have ended are looked for.
 const MOST_REMEMBERED: usize = 64;
@@ -48,12 +48,20 @@ impl ForkServer {
 
     /// Starts a supervisor with these descriptors. On an error nothing was started.
     pub(crate) fn supervise(&self, descriptors: &[(Role, BorrowedFd<'_>)]) -> io::Result<()> {
-        let order = Order::Start { roles: descriptors.iter().map(|(role, _)| *role).collect() };
+        self.order(&Order::Start { roles: roles(descriptors) }, descriptors)
+    }
+
+    /// Starts a piece of work with these descriptors. On an error nothing was started.
+    pub(crate) fn work(&self, work: Assignment, descriptors: &[(Role, BorrowedFd<'_>)]) -> io::Result<()> {
+        self.order(&Order::Work { work, roles: roles(descriptors) }, descriptors)
+    }
+
+    fn order(&self, order: &Order, descriptors: &[(Role, BorrowedFd<'_>)]) -> io::Result<()> {
         let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(|(_, descriptor)| *descriptor).collect();
         let mut state = self.lock();
         state.used = Instant::now();
         if let Some(open) = &state.connection
-            && protocol::send(&open.socket, &order, &descriptors, MsgFlags::empty()).is_ok()
+            && protocol::send(&open.socket, order, &descriptors, MsgFlags::empty()).is_ok()
         {
             return Ok(());
         }
@@ -61,7 +69,7 @@ impl ForkServer {
         // the same.
         drop(state.connection.take());
         let new = state.connection.insert(Connection::new()?);
-        protocol::send(&new.socket, &order, &descriptors, MsgFlags::empty()).map(drop)
+        protocol::send(&new.socket, order, &descriptors, MsgFlags::empty()).map(drop)
     }
 
     /// Ends it if nothing was started for `idle` and nothing that it started is left: it holds on to the memory of the
@@ -77,6 +85,12 @@ impl ForkServer {
             drop(state.connection.take());
         }
         idle
+    }
+
+    /// What it has started and is left.
+    #[cfg(test)]
+    pub(crate) fn children(&self) -> Vec<i32> {
+        self.lock().connection.as_ref().map(|open| tree::children(open.server.as_raw())).unwrap_or_default()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -124,12 +138,21 @@ impl Drop for Connection {
     }
 }
 
+fn roles(descriptors: &[(Role, BorrowedFd<'_>)]) -> Vec<Role> {
+    descriptors.iter().map(|(role, _)| *role).collect()
+}
+
 /// Runs `work` and ends this process, also when it panics: nothing of the program it was copied from may go on in it.
-#[expect(unsafe_code, reason = "_exit(2), because the ordinary exit runs handlers that belong to the original")]
 pub(super) fn never_return(work: impl FnOnce()) -> ! {
     let done = catch_unwind(AssertUnwindSafe(work));
+    leave(i32::from(done.is_err()))
+}
+
+/// Ends this process.
+#[expect(unsafe_code, reason = "_exit(2), because the ordinary exit runs handlers that belong to the original")]
+pub(super) fn leave(code: i32) -> ! {
     // SAFETY: ends the process; there is nothing to keep in order.
-    unsafe { nix::libc::_exit(i32::from(done.is_err())) }
+    unsafe { nix::libc::_exit(code) }
 }
 
 fn serve(socket: &OwnedFd) {
@@ -148,9 +171,14 @@ fn serve(socket: &OwnedFd) {
         match order {
             // Without room for all of them the kernel drops some. Those that came close here: whoever asked sees the
             // connection end before anything began.
-            Order::Start { roles } if roles.len() != descriptors.len() => {}
+            Order::Start { roles } | Order::Work { roles, .. } if roles.len() != descriptors.len() => {}
             Order::Start { roles } => {
-                supervisors.extend(fork_supervisor(socket, roles.into_iter().zip(descriptors).collect()));
+                let descriptors = roles.into_iter().zip(descriptors).collect();
+                supervisors.extend(fork_child(socket, || supervise::supervise(descriptors)));
+            }
+            Order::Work { work, roles } => {
+                let descriptors = roles.into_iter().zip(descriptors).collect();
+                supervisors.extend(fork_child(socket, || worker::keep(work, descriptors)));
             }
             Order::Sweep => sweep(&mut supervisors),
         }
@@ -164,7 +192,7 @@ fn serve(socket: &OwnedFd) {
 
 /// Forks a child that ends at once, so that the first command does not wait for the memory that is touched by that.
 fn warm_up(socket: &OwnedFd) {
-    let _ = fork_supervisor(socket, Vec::new());
+    let _ = fork_child(socket, || {});
 }
 
 /// Ends what a supervisor left behind that was killed itself: its processes are ours now.
@@ -184,12 +212,12 @@ fn forget_ended(supervisors: &mut Vec<i32>) -> Vec<i32> {
 }
 
 #[expect(unsafe_code, reason = "fork(2)")]
-fn fork_supervisor(socket: &OwnedFd, descriptors: Vec<(Role, OwnedFd)>) -> Option<i32> {
+fn fork_child(socket: &OwnedFd, life: impl FnOnce()) -> Option<i32> {
     // SAFETY: this process has one thread.
     match unsafe { fork() } {
         Ok(ForkResult::Child) => never_return(|| {
             let _ = nix::unistd::close(socket.as_raw_fd());
-            supervise::supervise(descriptors);
+            life();
         }),
         Ok(ForkResult::Parent { child }) => Some(child.as_raw()),
         // The descriptors close here: whoever asked sees the connection end before anything began.

@@ -19,6 +19,7 @@ pub(crate) mod protocol;
 mod supervise;
 pub(crate) mod tree;
 mod watch;
+pub(crate) mod worker;
 
 pub(crate) use client::{Supervised, Wiring};
 pub use fork_server::ForkServer;

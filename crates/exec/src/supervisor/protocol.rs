@@ -47,7 +47,7 @@ pub(crate) struct Job {
 /// What a descriptor that comes with a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Role {
-    /// The memory file with the [`Job`].
+    /// The memory file with the [`Job`], or with what a piece of work is about.
     Job,
     /// The supervisor's end of the connection to us.
     Control,
@@ -55,7 +55,7 @@ pub(crate) enum Role {
     ChildOutput,
     /// What the command has as standard input.
     ChildInput,
-    /// Where the supervisor reads the output.
+    /// Where the supervisor reads the output; of a piece of work, the memory file for what comes out.
     Output,
     /// Where the supervisor writes the input; the terminal's own end where there is one.
     Input,
@@ -77,8 +77,20 @@ pub(crate) enum Role {
 pub(crate) enum Order {
     /// Start a supervisor with the descriptors that come along.
     Start { roles: Vec<Role> },
+    /// Do a piece of work with the descriptors that come along.
+    Work { work: Assignment, roles: Vec<Role> },
     /// A supervisor was killed: end what it looked after.
     Sweep,
+}
+
+/// A piece of work of ours. See [`hermes_core::WorkLimits`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Assignment {
+    /// The address of a [`hermes_core::Work`]. Whoever gets it is a copy of whoever wrote it: the function is there as well.
+    pub function: usize,
+    pub seconds: u64,
+    pub memory: u64,
+    pub output: u64,
 }
 
 /// To a supervisor.

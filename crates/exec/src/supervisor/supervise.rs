@@ -59,10 +59,10 @@ pub(super) fn supervise(descriptors: Vec<(Role, OwnedFd)>) {
     }
 }
 
-struct Descriptors(Vec<(Role, OwnedFd)>);
+pub(super) struct Descriptors(pub(super) Vec<(Role, OwnedFd)>);
 
 impl Descriptors {
-    fn take(&mut self, role: Role) -> Option<OwnedFd> {
+    pub(super) fn take(&mut self, role: Role) -> Option<OwnedFd> {
         let at = self.0.iter().position(|(is, _)| *is == role)?;
         Some(self.0.swap_remove(at).1)
     }
@@ -77,7 +77,7 @@ fn read_job(file: OwnedFd) -> Option<Job> {
 }
 
 /// Children's ends as something to poll. The signal may have been ignored before: it must count again.
-fn child_signals() -> Option<SignalFd> {
+pub(super) fn child_signals() -> Option<SignalFd> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGCHLD);
     super::fork_server::forget_handlers();

@@ -96,6 +96,7 @@ impl<'m, 'w> Call<'m, 'w> {
 
     /// Something runs and nobody can tell what.
     pub(crate) fn cannot_tell(&mut self, why: &str) {
+        self.machine.reach.is_open = true;
         self.find(Verdict::Dangerous, Effect::CannotTell, "", TargetClass::Unknown, why);
     }
 
@@ -141,6 +142,7 @@ impl<'m, 'w> Call<'m, 'w> {
     }
 
     pub(crate) fn delete_place(&mut self, place: &Place, extent: Extent) {
+        self.machine.reach.write(&place.path);
         let bulk = extent == Extent::Bulk || text::has_glob(&place.path) || text::is_unknown(&place.path);
         let wiped = place::wiped(place, self.machine.world);
         let (class, path) = (place.class, place.path.as_str());
@@ -185,6 +187,7 @@ impl<'m, 'w> Call<'m, 'w> {
 
     pub(crate) fn write_place(&mut self, place: &Place, writing: Writing) {
         let (class, path) = (place.class, place.path.as_str());
+        self.machine.reach.write(path);
         let effect = match writing {
             Writing::Empty => Effect::Truncate,
             _ => Effect::Overwrite,

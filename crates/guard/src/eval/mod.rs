@@ -158,6 +158,8 @@ pub(crate) struct Machine<'w> {
     pub(crate) foreign: Vec<String>,
     /// A container has this directory of the host mounted at that place.
     pub(crate) mounts: Vec<(String, String)>,
+    /// What the script changes, as far as the models name it.
+    pub(crate) reach: Reach,
 }
 
 impl<'w> Machine<'w> {
@@ -193,6 +195,7 @@ impl<'w> Machine<'w> {
             spent: false,
             foreign: Vec::new(),
             mounts: Vec::new(),
+            reach: Reach::default(),
         };
         let home = world.home.as_str();
         for (name, value) in [
@@ -235,6 +238,7 @@ impl<'w> Machine<'w> {
 
     /// A finding that nobody can say what would run.
     pub(crate) fn cannot_tell(&mut self, program: &str, words: &str, why: &str) {
+        self.reach.is_open = true;
         self.report(Finding {
             verdict: Verdict::Dangerous,
             program: text::shown(program),
@@ -483,6 +487,34 @@ pub(crate) struct Reading {
     pub(crate) commands: Vec<String>,
     /// Text from the network would be shown.
     pub(crate) shows_remote: bool,
+    /// What it would change.
+    pub(crate) reach: Reach,
+}
+
+/// What a script changes, as far as that can be told.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    /// Absolute paths that are written or removed; patterns in them are as they were written.
+    pub(crate) writes: Vec<String>,
+    /// A program runs of which it is not known that it only reads.
+    pub(crate) is_open: bool,
+}
+
+impl Reach {
+    /// More are not named; then it is open.
+    const MOST: usize = 200;
+
+    pub(crate) fn write(&mut self, path: &str) {
+        if path.starts_with("/dev/") {
+            // What is written to a device is in no file.
+            return;
+        }
+        if text::is_unknown(path) || self.writes.len() >= Self::MOST {
+            self.is_open = true;
+        } else if !self.writes.iter().any(|known| known == path) {
+            self.writes.push(path.to_owned());
+        }
+    }
 }
 
 /// What a script would do, in the order of the text; a script that cannot be read is a finding as well.
@@ -509,6 +541,7 @@ pub(crate) fn read(source: &str, world: &World, with_commands: bool) -> Reading 
         findings: machine.findings,
         commands: machine.commands.unwrap_or_default(),
         shows_remote: machine.shows_remote,
+        reach: machine.reach,
     }
 }
 

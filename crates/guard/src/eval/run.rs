@@ -472,6 +472,7 @@ impl Machine<'_> {
             let plain = super::call::shown(&programs::verb_first(&call.name, call.arguments()));
             call.machine.note_command(plain);
         }
+        call.machine.reach.is_open |= !programs::only_reads(&call.name, call.arguments());
         programs::run(&mut call);
         self.calls -= 1;
         if let Some(last) = last {

@@ -89,7 +89,7 @@ pub(super) const TABLE: &[Rule] = &[
     Rule(Agent, "state.db*", R | W, AGENT_STATE),
     Rule(Agent, "sessions/**", R | W, AGENT_STATE),
     Rule(Agent, "pending/**", W, "waits for the user's approval"),
-    Rule(Agent, "checkpoints/**", W, "is what a rollback returns to"),
+    Rule(Agent, "checkpoints/**", R | W, "is what an undo returns to, secrets of the projects included"),
     Rule(Agent, "skills/.hub/**", T, "is text from the hub that nobody has reviewed"),
     Rule(Agent, "plugins/**", P, AGENT_CODE),
     Rule(Agent, "hooks/**", P, AGENT_CODE),

@@ -36,6 +36,7 @@ mod packages;
 mod power;
 mod powershell;
 mod processes;
+mod readers;
 mod registries;
 mod remote;
 mod rows;
@@ -49,6 +50,8 @@ mod verbs;
 mod volumes;
 mod windows;
 mod wrappers;
+
+pub(crate) use readers::only_reads;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;

@@ -29,7 +29,7 @@ impl Step for Checkpoint {
         if touches.writes.is_empty() && touches.command.is_none() {
             return;
         }
-        let kept = checkpointer.before(call.for_hooks(entry), &touches.writes, &cx);
+        let kept = checkpointer.before(call.for_hooks(entry), &touches, &cx);
         if let Err(why) = within(PATIENCE, kept).await {
             call.warn(&format!("there will be no undo for this call: {why}"));
         }

@@ -47,6 +47,7 @@ pub use self::coerce::{Change, arguments as coerce};
 use self::report::Body;
 pub use self::report::{ApprovalMode, CallReport, Hooks, Observer, Scope, Silent, Status};
 pub use self::sanitise::clean_error;
+use crate::Task;
 use crate::guardrails::Signature;
 use crate::parallel::{Board, MOST_AT_ONCE};
 use crate::registry::{Entry, Registry, Snapshot};
@@ -187,6 +188,15 @@ impl Dispatcher {
     pub fn with_hooks(mut self, hooks: Hooks) -> Self {
         self.hooks = hooks;
         self
+    }
+
+    /// A turn of `task` is over, or its last call where nobody counts turns: what it changed is looked at once more, for
+    /// whoever wants to take it back. `Err` is a warning.
+    pub async fn settle(&self, task: &Task) -> Result<(), String> {
+        match &self.hooks.checkpointer {
+            Some(checkpointer) => checkpointer.settle(&task.id).await,
+            None => Ok(()),
+        }
     }
 
     /// Sets the time after which a call is dropped whose tool does not set a limit of its own.
@@ -403,6 +413,7 @@ impl Call<'_> {
             attachments: outcome.output.attachments,
             headline,
             summary: outcome.output.summary.unwrap_or_default(),
+            is_diff: outcome.output.is_diff,
             detail: outcome.output.detail,
             emoji,
             elapsed,

@@ -84,6 +84,8 @@ pub struct CallReport {
     pub summary: String,
     /// A few lines more about the result, for people.
     pub detail: Vec<String>,
+    /// The detail is a difference: lines that begin with `+` were added, those with `-` taken away.
+    pub is_diff: bool,
     /// The tool's emoji, if there is such a tool.
     pub emoji: String,
     /// How long it took, without the time a person took to decide and the time it waited for other calls.

@@ -1,16 +1,22 @@
-//! Throws texts at whatever of the tools reads hostile text and changes files by it.
+//! Throws texts and bytes at whatever of the tools reads hostile ones.
 //!
 //! `cargo run --release --manifest-path crates/tools/fuzz/Cargo.toml -- TARGET SECONDS [SEED]`, where TARGET is `v4a` (patches
-//! of several files, read and applied), `replace` (edits of one file) or `syntax` (files in every language that is checked
-//! after a write). Each call works on a machine in memory. A panic ends in the log with its input, and so does an error
-//! after which a file is not as it was, and a report that is too long; what took longest is printed at the end.
+//! of several files, read and applied), `replace` (edits of one file), `encoding` (files in all sorts of encodings, read and
+//! changed), `documents` (documents that were changed at random, read) or `syntax` (files in every language that is checked
+//! after a write). Each call works on a machine in memory. A panic
+//! ends in the log with its input, and so does an error after which a file is not as it was; what took longest is printed at
+//! the end.
+
+mod documents;
+mod encoding;
+mod syntax;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Content, JsonMap, Limits, Scratch, Tool, ToolCx, ToolError, ToolSource as _};
+use hermes_core::{CancellationToken, JsonMap, Limits, Scratch, Tool, ToolCx, ToolError, ToolResult, ToolSource as _};
 use hermes_testkit::FakeEnvironment;
 use serde_json::{Value, json};
 
@@ -68,128 +74,6 @@ const PIECES: &[&str] = &[
     "x\n",
 ];
 
-/// What programs and data are made of, and what makes parsers go deep.
-const TOKENS: &[&str] = &[
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    "<",
-    ">",
-    "\"",
-    "'",
-    "`",
-    "\"\"\"",
-    ",",
-    ";",
-    ":",
-    "::",
-    "=",
-    "=>",
-    "->",
-    ".",
-    "...",
-    "?",
-    "!",
-    "&",
-    "*",
-    "-",
-    "+",
-    "@",
-    "#",
-    "#!",
-    "//",
-    "/*",
-    "*/",
-    "/",
-    "|",
-    "$",
-    "${",
-    "{{",
-    "}}",
-    "{%",
-    "%}",
-    "\\",
-    "\n",
-    "\r\n",
-    "\t",
-    "    ",
-    " ",
-    "a",
-    "b1",
-    "0",
-    "1.5e3",
-    "0x",
-    "NaN",
-    "null",
-    "true",
-    "f'{",
-    "r#\"",
-    "'a",
-    "if ",
-    "else ",
-    "for ",
-    "while ",
-    "fn f() ",
-    "def f():\n",
-    "class A ",
-    "import ",
-    "from ",
-    "as ",
-    "let ",
-    "const ",
-    "type ",
-    "match ",
-    "case ",
-    "with ",
-    "lambda ",
-    "async ",
-    "await ",
-    "return ",
-    "yield ",
-    "not ",
-    "package a\n",
-    "func ",
-    "go ",
-    "public ",
-    "static ",
-    "void ",
-    "new ",
-    "extends ",
-    "infer ",
-    "keyof ",
-    "typeof ",
-    "export ",
-    "macro_rules! a ",
-    "unsafe ",
-    "impl ",
-    "where ",
-    "- ",
-    "? ",
-    "--- ",
-    "&x ",
-    "*x ",
-    "!t ",
-    "a: ",
-    "|\n",
-    ">\n",
-    "a = ",
-    "[a]\n",
-    "[[a]]\n",
-    "<a>",
-    "</a>",
-    "\u{feff}",
-    "\0",
-    "é",
-    "\u{1f600}",
-    "\u{2028}",
-];
-
-const SUFFIXES: &[&str] =
-    &["json", "jsonc", "jsonl", "yaml", "toml", "py", "js", "jsx", "ts", "tsx", "d.ts", "rs", "go", "java", "ipynb"];
-
 const F: &[u8] = b"fn one() {\n    go();\n}\n\nfn two() {\n    go();\n}\n// \xe2\x80\x9csaid\xe2\x80\x9d \xff\n";
 const G: &[u8] = b"a\r\n\tgo();\r\n\r\nx  \r\nlast";
 
@@ -216,70 +100,46 @@ impl Random {
     }
 }
 
-fn context(machine: Arc<FakeEnvironment>) -> ToolCx {
-    ToolCx {
-        call_id: "fuzz".into(),
-        environment: machine,
-        asker: None,
-        todos: None,
-        processes: None,
-        judge: None,
-        scratch: Arc::new(Scratch::default()),
-        limits: Limits::default(),
-        cancel: CancellationToken::new(),
+/// What calls are made with.
+struct Bench {
+    tools: Vec<Arc<dyn Tool>>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Bench {
+    /// The answer to one call, and how long it took.
+    fn call(&self, name: &str, arguments: &Value, machine: &Arc<FakeEnvironment>) -> (ToolResult, Duration) {
+        let tool = self.tools.iter().find(|tool| tool.spec().name.as_str() == name).expect("the tool");
+        let cx = ToolCx {
+            call_id: "fuzz".into(),
+            environment: Arc::clone(machine) as _,
+            asker: None,
+            todos: None,
+            processes: None,
+            judge: None,
+            segment: None,
+            scratch: Arc::new(Scratch::default()),
+            limits: Limits::default(),
+            cancel: CancellationToken::new(),
+        };
+        let sent: JsonMap = arguments.as_object().expect("an object").clone();
+        let began = Instant::now();
+        let _ = tool.touches(&sent, &cx);
+        let answer = self.runtime.block_on(tool.call(sent, cx));
+        (answer, began.elapsed())
     }
 }
 
-impl Random {
-    fn program(&mut self) -> String {
-        let mut text = String::new();
-        for _ in 0..self.below(60) {
-            let piece = TOKENS[self.below(TOKENS.len())];
-            let more = if self.below(3) == 0 { TOKENS[self.below(TOKENS.len())] } else { "" };
-            let times = if self.below(25) == 0 { 1 + self.below(3_000) } else { 1 };
-            text.push_str(&format!("{piece}{more}").repeat(times));
-        }
-        text
-    }
-}
-
-/// Writes one file, over another one or none, and looks that what is said of it is short.
-fn write(random: &mut Random, tool: &dyn Tool, runtime: &tokio::runtime::Runtime) -> (Value, Duration) {
-    let path = format!("a.{}", SUFFIXES[random.below(SUFFIXES.len())]);
-    let arguments = json!({ "path": path, "content": random.program() });
-    let mut machine = FakeEnvironment::new();
-    if random.below(2) == 0 {
-        machine = machine.with_file(&path, random.program());
-    }
-    let sent: JsonMap = arguments.as_object().expect("an object").clone();
-    let began = Instant::now();
-    let answer = runtime.block_on(tool.call(sent, context(Arc::new(machine))));
-    let took = began.elapsed();
-    if let Ok(output) = answer
-        && let Content::Json(result) = output.content
-    {
-        let (status, size) = (&result["lint"]["status"], result["lint"].to_string().len());
-        assert!(["ok", "error", "skipped"].iter().any(|known| status == known), "{arguments}: {result}");
-        assert!(size < 8_000 && !result["lint"].to_string().contains("the parser failed"), "{arguments}: {result}");
-    }
-    (arguments, took)
-}
-
-/// Makes one call and looks that an error changed nothing. Answers what was sent.
-fn call(target: &str, random: &mut Random, tool: &dyn Tool, runtime: &tokio::runtime::Runtime) -> (Value, Duration) {
-    let arguments = if target == "v4a" {
+/// Makes one call of `patch` and looks that an error changed nothing. Answers what was sent.
+fn patch(is_v4a: bool, random: &mut Random, bench: &Bench) -> (Value, Duration) {
+    let arguments = if is_v4a {
         json!({ "mode": "patch", "patch": random.text(24) })
     } else {
         let path = if random.below(2) == 0 { "f" } else { "g" };
         json!({ "path": path, "old_string": random.text(5), "new_string": random.text(5), "replace_all": random.below(2) == 0 })
     };
     let machine = Arc::new(FakeEnvironment::new().with_file("f", F).with_file("g", G));
-    let cx = context(Arc::clone(&machine));
-    let sent: JsonMap = arguments.as_object().expect("an object").clone();
-    let began = Instant::now();
-    let _ = tool.touches(&sent, &cx);
-    let answer = runtime.block_on(tool.call(sent, cx));
-    let took = began.elapsed();
+    let (answer, took) = bench.call("patch", &arguments, &machine);
     if let Err(ToolError::Tell(error)) = answer {
         let is_whole = machine.file("f").as_deref() == Some(F) && machine.file("g").as_deref() == Some(G);
         let is_clean = ["m", "new/h", "f/x"].iter().all(|path| machine.file(path).is_none());
@@ -291,23 +151,24 @@ fn call(target: &str, random: &mut Random, tool: &dyn Tool, runtime: &tokio::run
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, target, seconds, rest @ ..] = arguments.as_slice() else {
-        eprintln!("usage: fuzz v4a|replace|syntax SECONDS [SEED]");
+        eprintln!("usage: fuzz v4a|replace|encoding|documents|syntax SECONDS [SEED]");
         return ExitCode::from(2);
     };
     let limit = Duration::from_secs(seconds.parse().expect("seconds"));
     let mut random = Random(rest.first().map_or(1, |seed| seed.parse().expect("a seed")) | 0x9E37_79B9_0000_0000);
-    let tools = hermes_tools::Builtins.tools();
-    let name = if target == "syntax" { "write_file" } else { "patch" };
-    let tool = &**tools.iter().find(|tool| tool.spec().name.as_str() == name).expect("the tool");
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let bench = Bench { tools: hermes_tools::Builtins.tools(), runtime };
+    let mut made = documents::Made::new();
     let (began, mut runs, mut crashes, mut slowest) = (Instant::now(), 0_u64, 0, (Duration::ZERO, Value::Null));
     while began.elapsed() < limit {
         let seed = random.0;
-        let one = || match target.as_str() {
-            "syntax" => write(&mut random, tool, &runtime),
-            _ => call(target, &mut random, tool, &runtime),
-        };
-        match catch_unwind(AssertUnwindSafe(one)) {
+        let run = AssertUnwindSafe(|| match target.as_str() {
+            "encoding" => encoding::call(&mut random, &bench),
+            "syntax" => syntax::call(&mut random, &bench),
+            "documents" => made.call(&mut random, &bench),
+            target => patch(target == "v4a", &mut random, &bench),
+        });
+        match catch_unwind(run) {
             Ok((sent, took)) if took > slowest.0 => slowest = (took, sent),
             Ok(_) => {}
             Err(_) => {
@@ -319,6 +180,9 @@ fn main() -> ExitCode {
         if crashes > 20 {
             break;
         }
+    }
+    if target == "documents" {
+        made.report();
     }
     println!("{target}: {runs} runs in {:.0} s, {crashes} crashes", began.elapsed().as_secs_f64());
     let sent: String = slowest.1.to_string().chars().take(300).collect();

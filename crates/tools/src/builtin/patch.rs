@@ -15,6 +15,7 @@ use hermes_core::{Edit, JsonMap, grouped, plural};
 
 use self::replace::{Change, Made, change};
 use crate::prelude::*;
+use crate::support::diff;
 use crate::support::known::{self, Fingerprint};
 use crate::support::syntax;
 use crate::support::text::{file_error, is_text};
@@ -282,8 +283,8 @@ async fn replace(cx: &ToolCx, change: Change, asked: &str) -> ToolResult {
         (1, Some(line)) => format!("line {line}"),
         _ => plural(places, "place"),
     };
-    let detail = changed_lines(result["diff"].as_str().unwrap_or_default());
-    Ok(ToolOutput::json(result).with_summary(lint.beside(&summary)).with_detail(detail))
+    let detail = diff::for_eyes(result["diff"].as_str().unwrap_or_default());
+    Ok(ToolOutput::json(result).with_summary(lint.beside(&summary)).with_diff(detail))
 }
 
 async fn apply(cx: &ToolCx, plan: Plan) -> ToolResult {
@@ -316,8 +317,8 @@ async fn apply(cx: &ToolCx, plan: Plan) -> ToolResult {
             summary.push_str(&format!(" · and in {} more", plural(rest.len(), "file")));
         }
     }
-    let detail = changed_lines(result["diff"].as_str().unwrap_or_default());
-    Ok(ToolOutput::json(result).with_summary(summary).with_detail(detail))
+    let detail = diff::for_eyes(result["diff"].as_str().unwrap_or_default());
+    Ok(ToolOutput::json(result).with_summary(summary).with_diff(detail))
 }
 
 /// What a syntax check says of each file that has another content now, by its path, and those in which something broke.
@@ -393,12 +394,4 @@ fn add(result: &mut Value, more: Value) {
     if let (Value::Object(result), Value::Object(more)) = (result, more) {
         result.extend(more);
     }
-}
-
-/// The first lines that a diff takes away or adds.
-fn changed_lines(diff: &str) -> Vec<String> {
-    /// Enough to recognise the change.
-    const SHOWN: usize = 6;
-    let changed = |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---");
-    diff.lines().filter(changed).take(SHOWN).map(str::to_owned).collect()
 }

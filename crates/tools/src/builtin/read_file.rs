@@ -4,17 +4,21 @@
 //! of the whole file. Nothing is redacted or repaired: bytes that are no UTF-8 are read as what they seem to be, and the
 //! result says so.
 //!
+//! Of a document (`support::document`) the lines are those of its text, unless its source is asked for.
+//!
 //! A long file is looked through once for its lines ([`hermes_core::layout`]); after that a place deep in it is two small
 //! reads away, and so is every further read while the file stays as it is.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{Attachment, FileErrorKind, FileKind, FileStat, Layout, grouped, plural};
 
 use crate::prelude::*;
+use crate::support::document::{self, Document, Trouble};
 use crate::support::encoding::Encoding;
 use crate::support::known::{self, Fingerprint};
-use crate::support::paths::{shown, similar};
+use crate::support::paths::{shown, similar, stated};
 use crate::support::text::{Looks, SNIFF_BYTES, file_error, looks};
 use crate::support::window::{Shown, Window};
 
@@ -37,6 +41,15 @@ struct Args {
     offset: Option<i64>,
     /// How many lines to show: 500 if left out, at most 2000.
     limit: Option<i64>,
+    /// `text`: what a reader of the document sees; `source`: the file itself, which is what patch works on. Left out: text, but source of an HTML page.
+    view: Option<View>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum View {
+    Text,
+    Source,
 }
 
 pub(super) fn tool() -> impl Tool {
@@ -45,7 +58,7 @@ pub(super) fn tool() -> impl Tool {
         .toolset("file")
         .emoji("📖")
         .effect(Effect::Read)
-        .about("Read a text file, whatever its encoding; an image comes as an attachment. Lines come as `NUMBER|TEXT`; the total is always stated. Use search_files to find things.")
+        .about("Read a text file, whatever its encoding, or the text of a document (PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, Jupyter notebook); an image comes as an attachment. Lines come as `NUMBER|TEXT`; the total is always stated. Use search_files to find things.")
         .parallel()
         .limits_itself()
         .touches(|args: &Args, cx| Touches::reading(cx.resolve(&args.path)))
@@ -63,7 +76,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
-    let path = cx.resolve(&args.path);
+    let path = stated(&cx, "read_file", &args.path)?;
     let failed = |error| file_error("read_file", &error);
     let stat = match cx.environment.stat(&path).await {
         Ok(stat) => stat,
@@ -76,6 +89,19 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
         return Err(is_directory(&cx, &path).await);
     }
     let head = cx.environment.read(&path, 0..PIECE).await.map_err(failed)?;
+    let mut why_source = None;
+    if let Some(kind) = document::kind(&path, &head).filter(|kind| args.wants_text_of(*kind)) {
+        match document::extract(&cx, &path, &stat, kind).await {
+            Ok(document) => return Ok(read_document(&args, &cx, &path, &stat, kind, &document).await),
+            Err(Trouble::File(error)) => return Err(failed(error)),
+            // What cannot be read as a notebook is a text all the same.
+            Err(Trouble::Unreadable(why)) if kind.has_source() => why_source = Some(format!("the file itself: {why}")),
+            Err(Trouble::Unreadable(why)) => {
+                let error = ToolError::tell(format!("read_file: {}: {why}", path.display()));
+                return Err(error.with("is_binary", true).with("is_image", false).with("file_size", stat.len));
+            }
+        }
+    }
     match looks(&head[..head.len().min(SNIFF_BYTES)]) {
         Looks::Text | Looks::Utf16 => {}
         Looks::Image(format) => return image(&cx, &path, &stat, format).await,
@@ -85,17 +111,68 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
         }
     }
     let file = TextFile::new(&cx, &path, &stat, head).await.map_err(failed)?;
-    let (first, limit) = file.wanted(&args, cx.limits.read_lines);
+    let (first, limit) = args.window(&file.layout, cx.limits.read_lines);
     if known::was_shown(&cx, &path, first, limit as u64, file.layout.hash()) {
-        let path = shown(&cx, &path);
-        let told = json!({
-            "status": "unchanged", "message": known::UNCHANGED, "path": path, "dedup": true, "content_returned": false,
-        });
-        return Ok(ToolOutput::json(told).with_summary("unchanged"));
+        return Ok(unchanged(&cx, &path));
     }
     known::remember(&cx, &path, file.fingerprint()).await;
     let window = file.window(&cx, &path, first, limit).await.map_err(failed)?;
-    Ok(answer(&shown(&cx, &path), &file.layout, first, &window, cx.limits.line_chars))
+    let (mut result, summary) = answer(&shown(&cx, &path), &file.layout, first, &window, cx.limits.line_chars);
+    if let Some(why) = why_source {
+        result["note"] = json!(why);
+    }
+    Ok(ToolOutput::json(result).with_summary(summary))
+}
+
+/// The lines of a document's text.
+async fn read_document(args: &Args, cx: &ToolCx, path: &Path, stat: &FileStat, kind: document::Kind, document: &Document) -> ToolOutput {
+    let (first, limit) = args.window(&document.layout, cx.limits.read_lines);
+    if known::was_shown(cx, path, first, limit as u64, document.layout.hash()) {
+        return unchanged(cx, path);
+    }
+    known::remember(cx, path, document.fingerprint.clone()).await;
+    let text = document.extracted.text.as_bytes();
+    let (at, skip) = document.layout.find(first - 1);
+    let mut window = Window::new(Encoding::UTF_8, skip, limit, cx.limits.line_chars);
+    window.push(usize::try_from(at).ok().and_then(|at| text.get(at..)).unwrap_or_default());
+    let window = window.finish(first, true);
+    let (mut result, summary) = answer(&shown(cx, path), &document.layout, first, &window, cx.limits.line_chars);
+    result["file_size"] = json!(stat.len);
+    result["extracted_document"] = json!(true);
+    result["document"] = document.extracted.facts();
+    let about = match kind {
+        document::Kind::Page => "the page as Markdown; patch and write_file work on its source",
+        document::Kind::Notebook => "the cells of the notebook; patch and write_file work on its JSON (view \"source\")",
+        _ => "text extracted from the document; it cannot be patched",
+    };
+    let notes: Vec<&str> = std::iter::once(about).chain(document.extracted.notes.iter().map(String::as_str)).collect();
+    result["note"] = json!(notes.join("; "));
+    ToolOutput::json(result).with_summary(summary)
+}
+
+/// The answer to whoever has seen these lines already.
+fn unchanged(cx: &ToolCx, path: &Path) -> ToolOutput {
+    let path = shown(cx, path);
+    let told = json!({
+        "status": "unchanged", "message": known::UNCHANGED, "path": path, "dedup": true, "content_returned": false,
+    });
+    ToolOutput::json(told).with_summary("unchanged")
+}
+
+impl Args {
+    fn wants_text_of(&self, kind: document::Kind) -> bool {
+        self.view.map_or_else(|| kind.is_read_as_text(), |view| view == View::Text)
+    }
+
+    /// The first line that is wanted, counted from 1, and how many.
+    fn window(&self, layout: &Layout, most: usize) -> (u64, usize) {
+        let limit = usize::try_from(self.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(1).clamp(1, most);
+        let first = match self.offset.unwrap_or(1) {
+            from_end @ ..0 => (layout.lines() + 1).saturating_sub(from_end.unsigned_abs()).max(1),
+            from_start => from_start.unsigned_abs().max(1),
+        };
+        (first, limit)
+    }
 }
 
 /// A file of lines.
@@ -109,7 +186,7 @@ struct TextFile {
 impl TextFile {
     async fn new(
         cx: &ToolCx,
-        path: &std::path::Path,
+        path: &Path,
         stat: &FileStat,
         head: Vec<u8>,
     ) -> Result<Self, hermes_core::FileError> {
@@ -129,20 +206,10 @@ impl TextFile {
         }
     }
 
-    /// The first line that is wanted, counted from 1, and how many.
-    fn wanted(&self, args: &Args, most: usize) -> (u64, usize) {
-        let limit = usize::try_from(args.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(1).clamp(1, most);
-        let first = match args.offset.unwrap_or(1) {
-            from_end @ ..0 => (self.layout.lines() + 1).saturating_sub(from_end.unsigned_abs()).max(1),
-            from_start => from_start.unsigned_abs().max(1),
-        };
-        (first, limit)
-    }
-
     async fn window(
         &self,
         cx: &ToolCx,
-        path: &std::path::Path,
+        path: &Path,
         first: u64,
         limit: usize,
     ) -> Result<Shown, hermes_core::FileError> {
@@ -166,7 +233,7 @@ impl TextFile {
     }
 }
 
-fn answer(path: &str, layout: &Layout, first: u64, window: &Shown, line_chars: usize) -> ToolOutput {
+fn answer(path: &str, layout: &Layout, first: u64, window: &Shown, line_chars: usize) -> (Value, String) {
     let total = layout.lines();
     let last = first + window.lines.saturating_sub(1);
     let more = window.lines > 0 && last < total;
@@ -200,10 +267,10 @@ fn answer(path: &str, layout: &Layout, first: u64, window: &Shown, line_chars: u
     if let Some(hint) = hint {
         result["hint"] = json!(hint);
     }
-    ToolOutput::json(result).with_summary(summary)
+    (result, summary)
 }
 
-async fn is_directory(cx: &ToolCx, path: &std::path::Path) -> ToolError {
+async fn is_directory(cx: &ToolCx, path: &Path) -> ToolError {
     let names = cx.environment.list(path).await.unwrap_or_default();
     let held = match names.len() {
         0 => "an empty directory".to_owned(),
@@ -215,7 +282,7 @@ async fn is_directory(cx: &ToolCx, path: &std::path::Path) -> ToolError {
 }
 
 /// An image is shown as one, where it is not too large.
-async fn image(cx: &ToolCx, path: &std::path::Path, stat: &FileStat, format: &str) -> ToolResult {
+async fn image(cx: &ToolCx, path: &Path, stat: &FileStat, format: &str) -> ToolResult {
     let facts = json!({
         "content": "", "file_size": stat.len, "is_binary": true, "is_image": true, "format": format,
     });
@@ -245,8 +312,7 @@ mod tests {
         let layout = Layout::of(bytes, encoding.line_feed());
         let mut window = Window::new(encoding, first - 1, limit, 20);
         window.push(bytes);
-        let hermes_core::Content::Json(value) = answer("f", &layout, first, &window.finish(first, true), 20).content else { panic!() };
-        value
+        answer("f", &layout, first, &window.finish(first, true), 20).0
     }
 
     #[test]

@@ -27,7 +27,7 @@ use self::content::{Found, Omitted, Unit, Window};
 use self::pattern::{Glob, Pattern, Reading, looks_like_a_regex};
 use self::walk::{Scope, Skipped, Stop, Walker};
 use crate::prelude::*;
-use crate::support::paths::similar;
+use crate::support::paths::{similar, stated};
 use crate::support::text::file_error;
 
 /// A search that takes longer answers what it has (spec tools §7.2).
@@ -178,7 +178,7 @@ async fn search_files(args: Args, cx: ToolCx) -> ToolResult {
 
 /// Where the call wants to search, if that can be searched.
 async fn scope(args: &Args, cx: &ToolCx, globs: Vec<Glob>) -> Result<Scope, ToolError> {
-    let root = cx.resolve(args.path.as_deref().unwrap_or("."));
+    let root = stated(cx, "search_files", args.path.as_deref().filter(|path| !path.is_empty()).unwrap_or("."))?;
     let stat = match cx.environment.stat(&root).await {
         Ok(stat) => stat,
         Err(error) => {

@@ -16,10 +16,15 @@ use std::sync::Arc;
 use hermes_core::{Edit, FileErrorKind, FileKind, grouped, plural};
 
 use crate::prelude::*;
+use crate::support::diff;
+use crate::support::document;
 use crate::support::known::{self, Fingerprint};
 use crate::support::encoding::Encoding;
+use crate::support::matching::Lines;
+use crate::support::paths::stated;
 use crate::support::syntax;
-use crate::support::text::{BOM, LARGEST_EDIT, Looks, SNIFF_BYTES, file_error, is_crlf, looks, to_crlf};
+use crate::support::text::{BOM, LARGEST_EDIT, Looks, SNIFF_BYTES, file_error, is_crlf, is_text, looks, to_crlf};
+use crate::support::view::{Splice, View};
 use crate::support::words::quoted;
 
 #[derive(Deserialize, JsonSchema)]
@@ -60,13 +65,10 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
-    if args.path.trim().is_empty() {
-        return Err(ToolError::tell("write_file: the path is empty; nothing was written"));
-    }
+    let path = stated(&cx, "write_file", &args.path)?;
     if let Some(why) = echo(&args.content) {
         return Err(ToolError::tell(format!("write_file: {why}; nothing was written")));
     }
-    let path = cx.resolve(&args.path);
     let refused = |error: ToolError| {
         let resolved = path.display().to_string();
         error.with("bytes_written", 0).with("dirs_created", false).with("resolved_path", resolved)
@@ -74,10 +76,18 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     let failed = |error| refused(file_error("write_file", &error));
     known::check(&cx, "write_file", &path).await.map_err(refused)?;
     let old = old_content(&cx, &path).await.map_err(refused)?;
+    if let Some(what) = old.as_deref().and_then(|old| document::lost_to_text(&path, old)) {
+        return Err(refused(ToolError::tell(format!(
+            "write_file: {} is {what}, which a text in its place would destroy; nothing was written. Write the text under \
+             another name, or make the document with a program in the terminal",
+            path.display()
+        ))));
+    }
     let new = Written::new(old.as_deref(), args.content);
     let dirs_created = cx.environment.write(&path, &new.bytes).await.map_err(failed)?;
     known::remember(&cx, &path, Fingerprint::of(&new.bytes)).await;
     let (is_new, bytes) = (old.is_none(), new.bytes.len());
+    let detail = difference(old.as_deref(), &new.text);
     let lint = syntax::check(&path, old.map(Arc::new), Arc::new(new.bytes), false).await;
     let resolved = path.display().to_string();
     let mut result = json!({
@@ -96,7 +106,20 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     }
     let lines = plural(new.text.lines().count(), "line");
     let summary = format!("{lines}, {}", if is_new { "new" } else { "replaced" });
-    Ok(ToolOutput::json(result).with_summary(lint.beside(&summary)))
+    Ok(ToolOutput::json(result).with_summary(lint.beside(&summary)).with_diff(detail))
+}
+
+/// What the write changes, for somebody who looks on; nothing where it is too long to be compared.
+fn difference(old: Option<&[u8]>, new: &str) -> Vec<String> {
+    /// Nobody looks at the difference of longer texts, and everybody would wait for it.
+    const COMPARED: usize = 256 * 1024;
+    let old = old.unwrap_or_default();
+    if old.len().max(new.len()) > COMPARED || !(old.is_empty() || is_text(old)) {
+        return Vec::new();
+    }
+    let before = View::new(old);
+    let splice = Splice { range: 0..before.text().len(), new: new.to_owned() };
+    diff::for_eyes(&diff::unified(["a", "b"], &Lines::of(before.text()), before.text(), &[splice]))
 }
 
 /// What a model took for the content of a file, if this is it.

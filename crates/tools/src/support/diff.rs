@@ -52,6 +52,31 @@ pub(crate) fn unified(names: [&str; 2], before: &Lines<'_>, text: &str, splices:
     out.finish()
 }
 
+/// The beginning of a diff, for somebody who looks on: of several files each with its name, of one without.
+pub(crate) fn for_eyes(diff: &str) -> Vec<String> {
+    /// Enough to recognise the change.
+    const SHOWN: usize = 16;
+    let several = diff.lines().filter(|line| line.starts_with("+++ ")).count() > 1;
+    let mut lines = Vec::new();
+    let mut more = 0;
+    for line in diff.lines().filter(|line| !line.starts_with("--- ")) {
+        let line = match line.strip_prefix("+++ ") {
+            Some(_) if !several => continue,
+            Some(name) => name.strip_prefix("b/").unwrap_or(name),
+            None => line,
+        };
+        if lines.len() < SHOWN {
+            lines.push(line.to_owned());
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        lines.push(format!("… {more} more lines"));
+    }
+    lines
+}
+
 /// The diff of a text that comes, or goes, as a whole.
 pub(crate) fn whole(names: [&str; 2], text: &str, comes: bool) -> String {
     let (before, after) = if comes { ("", text) } else { (text, "") };

@@ -24,6 +24,9 @@ enum Kind {
 }
 
 impl Encoding {
+    /// That of texts that come from us.
+    pub(crate) const UTF_8: Self = Self { kind: Kind::Utf8, has_bom: false };
+
     /// The encoding of a file from its beginning. `is_all`: these are all of its bytes, so a character that is cut at their
     /// end is broken.
     pub(crate) fn of(head: &[u8], is_all: bool) -> Self {

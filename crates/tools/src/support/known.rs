@@ -58,11 +58,18 @@ struct Known(Mutex<Memory>);
 #[derive(Default)]
 struct Memory {
     files: HashMap<PathBuf, Fingerprint>,
-    /// The content of a file of which these lines were shown: path, first line, how many.
-    shown: HashMap<(PathBuf, u64, u64), u64>,
+    /// What was shown of a file: by path, first line, and how many.
+    shown: HashMap<(PathBuf, u64, u64), Shown>,
     layouts: HashMap<PathBuf, (FileVersion, LineFeed, Arc<Layout>)>,
     /// The last edit of a file that was not read since.
     edits: HashMap<PathBuf, LastEdit>,
+}
+
+/// The content of a file, and the part of the conversation that saw it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Shown {
+    segment: u64,
+    hash: u64,
 }
 
 /// An edit that was made: what was asked for, what it left, and how often it was asked for again.
@@ -105,15 +112,18 @@ pub(crate) fn moved(cx: &ToolCx, from: &Path, to: &Path) {
     };
 }
 
-/// Whether these lines of a file with this content were shown before, under this name. From now on they were.
+/// Whether these lines of a file with this content were shown before, under this name and to somebody who still has them.
+/// From now on they were. A program has nothing but the answer it gets.
 pub(crate) fn was_shown(cx: &ToolCx, path: &Path, first: u64, count: u64, hash: u64) -> bool {
+    let Some(segment) = cx.segment else { return false };
     let known = cx.scratch.get::<Known>();
     let mut memory = memory(&known);
     if memory.shown.len() >= MOST_SHOWN {
         memory.shown.clear();
     }
     memory.edits.remove(path);
-    memory.shown.insert((path.to_path_buf(), first, count), hash) == Some(hash)
+    let shown = Shown { segment, hash };
+    memory.shown.insert((path.to_path_buf(), first, count), shown) == Some(shown)
 }
 
 /// Remembers an edit that was just made: a text that says what was asked for, and the content that it left.
@@ -151,10 +161,7 @@ pub(crate) async fn layout(
     }
     let looked_at = SystemTime::now();
     let layout = Arc::new(cx.environment.layout(path, feed).await?);
-    // Another change at the same tick of the clock would not be seen.
-    let is_settled =
-        |version: &FileVersion| looked_at.duration_since(version.changed).is_ok_and(|since| since > FileVersion::GRAIN);
-    if let Some(version) = stat.version.filter(is_settled) {
+    if let Some(version) = settled(stat, looked_at) {
         let mut memory = memory(&known);
         if memory.layouts.len() >= MOST_LAYOUTS {
             memory.layouts.clear();
@@ -162,6 +169,14 @@ pub(crate) async fn layout(
         memory.layouts.insert(real, (version, feed, Arc::clone(&layout)));
     }
     Ok(layout)
+}
+
+/// The version of a file by which what was read of it at `looked_at` may be kept: another change at the same tick of the
+/// clock would not be seen.
+pub(crate) fn settled(stat: &FileStat, looked_at: SystemTime) -> Option<FileVersion> {
+    let is_settled =
+        |version: &FileVersion| looked_at.duration_since(version.changed).is_ok_and(|since| since > FileVersion::GRAIN);
+    stat.version.filter(is_settled)
 }
 
 /// Refuses to go on if the task has seen another content than the one that is there now.

@@ -1,8 +1,16 @@
 //! Paths as people and models like to see them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use hermes_core::{ToolCx, shown_path};
+use hermes_core::{ToolCx, ToolError, shown_path, stated_path};
+
+/// The path that `raw` means in a call of `tool`, or why there can be no file of that name.
+pub(crate) fn stated(cx: &ToolCx, tool: &str, raw: &str) -> Result<PathBuf, ToolError> {
+    match stated_path::refusal(raw) {
+        Some(why) => Err(ToolError::tell(format!("{tool}: {why}; nothing was done"))),
+        None => Ok(cx.resolve(raw)),
+    }
+}
 
 /// `path` relative to the session's directory where it lies below it, else as it is.
 pub(crate) fn shown(cx: &ToolCx, path: &Path) -> String {

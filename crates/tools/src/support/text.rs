@@ -4,6 +4,8 @@ use std::path::Path;
 
 use hermes_core::{FileError, ToolCx, ToolError, grouped};
 
+use super::document;
+
 /// The UTF-8 byte order mark.
 pub(crate) const BOM: &str = "\u{feff}";
 
@@ -50,6 +52,12 @@ pub(crate) async fn read_for_editing(cx: &ToolCx, tool: &str, path: &Path) -> Re
         return Err(ToolError::tell(message));
     }
     let bytes = cx.environment.read(path, 0..u64::MAX).await.map_err(|error| file_error(tool, &error))?;
+    if let Some(what) = document::lost_to_text(path, &bytes) {
+        return Err(ToolError::tell(format!(
+            "{tool}: {shown} is {what}, whose text is not what its bytes are; it was not changed. Change it with a program that \
+             knows the format, in the terminal"
+        )));
+    }
     if is_text(&bytes) {
         return Ok(bytes);
     }

@@ -29,6 +29,7 @@ impl Patcher {
             todos: None,
             processes: None,
             judge: Some(judge),
+            segment: None,
             scratch: Arc::new(Scratch::default()),
             limits: Limits::default(),
             cancel: CancellationToken::new(),

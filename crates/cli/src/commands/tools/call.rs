@@ -21,6 +21,7 @@ use crate::terminal::out;
 use crate::terminal::person::TerminalPerson;
 use crate::terminal::screen::{Abilities, Screen, Stream};
 use crate::terminal::signals::Signals;
+use crate::terminal::text::visible;
 use crate::words::{Exit, Failure};
 use crate::world::World;
 
@@ -51,6 +52,7 @@ pub(super) async fn call(
     let cancel = Signals::listen().begin();
     let report = made(&judged.dispatcher, &task, visible, mode, &cancel, name, arguments).await;
     task.environment.close().await;
+    settle(&judged.dispatcher, &task).await;
     if as_json {
         out::pretty(&in_json(&report))?;
     } else {
@@ -133,8 +135,16 @@ pub(super) async fn exec(
     // Whatever ended the conversation, nothing that it started goes on.
     for task in tasks.values() {
         task.environment.close().await;
+        settle(&judged.dispatcher, task).await;
     }
     ended
+}
+
+/// Looks at what the calls of a task changed, for an undo of them.
+async fn settle(dispatcher: &Dispatcher, task: &Task) {
+    if let Err(why) = dispatcher.settle(task).await {
+        out::error(&format!("hermes: an undo of this may take back more than it did: {}", visible(&why)));
+    }
 }
 
 /// Answers standard input line by line, until it ends, nobody listens any more, or the process is stopped.

@@ -11,7 +11,7 @@ use crate::support::discretion::keeps_quiet;
 use crate::support::known;
 use crate::support::matching::{Found, Haystack, MOST_PLACES, Miss, Wanted, is_there_already, nearest};
 use crate::support::matching::{Lines, Strategy};
-use crate::support::paths::{shown, similar};
+use crate::support::paths::{shown, similar, stated};
 use crate::support::text::read_for_editing;
 use crate::support::v4a::quietly;
 use crate::support::view::{Splice, View};
@@ -40,7 +40,7 @@ pub(super) struct Made {
 
 /// What the edits would do to the file, or why they cannot. Changes nothing.
 pub(super) async fn change(cx: &ToolCx, path: &str, edits: &[One]) -> Result<Change, ToolError> {
-    let path = cx.resolve(path);
+    let path = stated(cx, "patch", path).map_err(|error| error.with("success", false))?;
     let name = shown(cx, &path);
     for (index, edit) in edits.iter().enumerate() {
         let of = which(edits, index);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{FileErrorKind, FileKind, ToolCx, ToolError, grouped};
+use hermes_core::{FileErrorKind, FileKind, ToolCx, ToolError, grouped, stated_path};
 
 use super::hunks::placed;
 use super::parse::{Hunk, Operation};
@@ -222,8 +222,16 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// The path that is meant.
+    fn stated(&self, path: &str) -> Result<PathBuf, Vec<Problem>> {
+        match stated_path::refusal(path) {
+            Some(why) => Err(vec![why.into()]),
+            None => Ok(self.cx.resolve(path)),
+        }
+    }
+
     async fn add(&mut self, path: &str, content: &str) -> Result<(), Vec<Problem>> {
-        let path = self.cx.resolve(path);
+        let path = self.stated(path)?;
         let place = self.place(&path).await?;
         self.must_be_free(&path, &place).await?;
         let bytes = Arc::new(content.as_bytes().to_vec());
@@ -248,7 +256,7 @@ impl Planner<'_> {
     }
 
     async fn delete(&mut self, path: &str) -> Result<(), Vec<Problem>> {
-        let path = self.cx.resolve(path);
+        let path = self.stated(path)?;
         let place = self.place(&path).await?;
         let names = [format!("a/{}", self.name(&path)), "/dev/null".to_owned()];
         let is_untouched = !self.files.contains_key(&place.name);
@@ -282,7 +290,7 @@ impl Planner<'_> {
     }
 
     async fn update(&mut self, stated: &str, to: Option<&str>, hunks: &[Hunk]) -> Result<(), Vec<Problem>> {
-        let path = self.cx.resolve(stated);
+        let path = self.stated(stated)?;
         let place = self.place(&path).await?;
         let is_link = place.is_link() && !self.files.contains_key(&place.name);
         let mut held = if is_link && hunks.is_empty() {
@@ -334,7 +342,7 @@ impl Planner<'_> {
     }
 
     async fn destination(&self, path: &Path, place: &Place, to: &str) -> Result<(PathBuf, Place), Vec<Problem>> {
-        let to = self.cx.resolve(to);
+        let to = self.stated(to)?;
         let new = self.place(&to).await?;
         if new.name == place.name {
             return Err(vec![format!("{} is moved to itself", path.display()).into()]);

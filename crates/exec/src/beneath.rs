@@ -1,6 +1,6 @@
 //! Reaching into a folder that others write to.
 //!
-//! Everything a rehearsal reads or writes is named relative to a [`Root`], and every name is resolved by the kernel
+//! Everything a rehearsal or an undo reads or writes is named relative to a [`Root`], and every name is resolved by the kernel
 //! beneath that root without following a single link and without crossing into another file system (`openat2(2)`). So a
 //! link that somebody puts in the way can make a step fail, never lead it elsewhere. What has no descriptor-only call
 //! (extended attributes, `chmod` without following) goes through `/proc/self/fd/N/NAME`, which starts at the same
@@ -15,41 +15,41 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
-use super::changes::Kind;
+use crate::rehearsal::Kind;
 
 /// A folder that is held open: it stays the same one when somebody renames or replaces it.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(crate) struct Root {
     folder: OwnedFd,
     path: PathBuf,
 }
 
 /// A name in an opened folder. The name itself is never followed.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     folder: OwnedFd,
     name: OsString,
 }
 
 /// What is at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Look {
-    pub(super) kind: Kind,
+pub(crate) struct Look {
+    pub(crate) kind: Kind,
     /// Tells the two sorts of devices apart.
-    pub(super) format: FileType,
-    pub(super) dev: u64,
-    pub(super) ino: u64,
-    pub(super) links: u64,
+    pub(crate) format: FileType,
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    pub(crate) links: u64,
     /// The twelve permission bits.
-    pub(super) mode: u32,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
-    pub(super) size: u64,
-    pub(super) rdev: u64,
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) size: u64,
+    pub(crate) rdev: u64,
     /// Seconds and nanoseconds.
-    pub(super) mtime: (i64, i64),
+    pub(crate) mtime: (i64, i64),
     /// Nanoseconds since 1970.
-    pub(super) ctime: i64,
+    pub(crate) ctime: i64,
 }
 
 impl Look {
@@ -79,12 +79,12 @@ impl Look {
         }
     }
 
-    pub(super) fn is_folder(&self) -> bool {
+    pub(crate) fn is_folder(&self) -> bool {
         self.kind == Kind::Folder
     }
 
     /// How overlayfs writes "this was deleted" when it may make devices: a character device with the number 0:0.
-    pub(super) fn is_whiteout_device(&self) -> bool {
+    pub(crate) fn is_whiteout_device(&self) -> bool {
         self.format == FileType::CharacterDevice && self.rdev == 0
     }
 }
@@ -97,26 +97,26 @@ fn links(stat: &rustix::fs::Stat) -> u64 {
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_XDEV);
 
 impl Root {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let folder = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self { folder, path: path.to_path_buf() })
     }
 
     /// The same folder once more, whatever its path leads to by now.
-    pub(super) fn again(&self) -> io::Result<Self> {
+    pub(crate) fn again(&self) -> io::Result<Self> {
         Ok(Self { folder: self.folder.try_clone()?, path: self.path.clone() })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn descriptor(&self) -> &OwnedFd {
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
         &self.folder
     }
 
     /// What the root folder itself is.
-    pub(super) fn itself(&self) -> io::Result<Look> {
+    pub(crate) fn itself(&self) -> io::Result<Look> {
         Ok(Look::from(&rustix::fs::fstat(&self.folder)?))
     }
 
@@ -132,7 +132,7 @@ impl Root {
     }
 
     /// The place of a relative path. Its parent must be there. The empty path is the root, by its name in itself.
-    pub(super) fn place(&self, path: &Path) -> io::Result<Place> {
+    pub(crate) fn place(&self, path: &Path) -> io::Result<Place> {
         if path.as_os_str().is_empty() {
             return Ok(Place { folder: self.folder.try_clone()?, name: ".".into() });
         }
@@ -142,7 +142,7 @@ impl Root {
     }
 
     /// What is at a relative path, nothing included. A parent that is missing, or no folder, means nothing.
-    pub(super) fn look(&self, path: &Path) -> io::Result<Option<Look>> {
+    pub(crate) fn look(&self, path: &Path) -> io::Result<Option<Look>> {
         match self.place(path) {
             Ok(place) => place.look(),
             Err(error) if is_no_way(&error) => Ok(None),
@@ -151,7 +151,7 @@ impl Root {
     }
 
     /// Whether another file system begins at this path. Another device does not tell: some file systems have several.
-    pub(super) fn is_mounted_on(&self, path: &Path) -> io::Result<bool> {
+    pub(crate) fn is_mounted_on(&self, path: &Path) -> io::Result<bool> {
         match self.beneath(path, OFlags::PATH) {
             Err(error) if is_boundary(&error) => Ok(true),
             opened => opened.map(|_| false),
@@ -159,7 +159,7 @@ impl Root {
     }
 
     /// The names in a folder and what they are, in the order of their bytes.
-    pub(super) fn children(&self, path: &Path) -> io::Result<Vec<(OsString, Look)>> {
+    pub(crate) fn children(&self, path: &Path) -> io::Result<Vec<(OsString, Look)>> {
         let folder = self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut children = Vec::new();
         for name in names(&folder)? {
@@ -174,13 +174,13 @@ impl Root {
 }
 
 /// The ways in which a path can lead nowhere.
-pub(super) fn is_no_way(error: &io::Error) -> bool {
+pub(crate) fn is_no_way(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(errno, Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV))
 }
 
 /// Whether a path was refused because another file system, or another mount of this one, begins on it.
-pub(super) fn is_boundary(error: &io::Error) -> bool {
+pub(crate) fn is_boundary(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::XDEV.raw_os_error())
 }
 
@@ -206,50 +206,50 @@ fn look_at(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Look>> {
 }
 
 impl Place {
-    pub(super) fn look(&self) -> io::Result<Option<Look>> {
+    pub(crate) fn look(&self) -> io::Result<Option<Look>> {
         look_at(&self.folder, &self.name)
     }
 
     /// The same folder, another name.
-    pub(super) fn beside(&self, name: &str) -> io::Result<Self> {
+    pub(crate) fn beside(&self, name: &str) -> io::Result<Self> {
         Ok(Self { folder: self.folder.try_clone()?, name: name.into() })
     }
 
     /// A path that starts at the held descriptor, for calls that take nothing else.
-    pub(super) fn by_descriptor(&self) -> PathBuf {
+    pub(crate) fn by_descriptor(&self) -> PathBuf {
         Path::new("/proc/self/fd").join(self.folder.as_raw_fd().to_string()).join(&self.name)
     }
 
-    pub(super) fn open(&self, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
+    pub(crate) fn open(&self, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         Ok(rustix::fs::openat(&self.folder, &self.name, flags, Mode::from_raw_mode(mode))?)
     }
 
     /// Opens a regular file for reading; never waits for a pipe's other end.
-    pub(super) fn read(&self) -> io::Result<std::fs::File> {
+    pub(crate) fn read(&self) -> io::Result<std::fs::File> {
         Ok(self.open(OFlags::RDONLY | OFlags::NONBLOCK, 0)?.into())
     }
 
     /// Makes a new regular file.
-    pub(super) fn create(&self) -> io::Result<std::fs::File> {
+    pub(crate) fn create(&self) -> io::Result<std::fs::File> {
         Ok(self.open(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, 0o600)?.into())
     }
 
-    pub(super) fn target(&self) -> io::Result<PathBuf> {
+    pub(crate) fn target(&self) -> io::Result<PathBuf> {
         let target = rustix::fs::readlinkat(&self.folder, &self.name, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    pub(super) fn make_folder(&self) -> io::Result<()> {
+    pub(crate) fn make_folder(&self) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.folder, &self.name, Mode::RWXU)?)
     }
 
-    pub(super) fn make_link(&self, target: &Path) -> io::Result<()> {
+    pub(crate) fn make_link(&self, target: &Path) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, &self.folder, &self.name)?)
     }
 
     /// Makes a pipe, a socket or a device like the given one.
-    pub(super) fn make_node(&self, like: &Look) -> io::Result<()> {
+    pub(crate) fn make_node(&self, like: &Look) -> io::Result<()> {
         Ok(rustix::fs::mknodat(
             &self.folder,
             &self.name,
@@ -260,12 +260,12 @@ impl Place {
     }
 
     /// Gives a file a further name.
-    pub(super) fn link_to(&self, new: &Self) -> io::Result<()> {
+    pub(crate) fn link_to(&self, new: &Self) -> io::Result<()> {
         Ok(rustix::fs::linkat(&self.folder, &self.name, &new.folder, &new.name, AtFlags::empty())?)
     }
 
     /// Renames to a name that must be free.
-    pub(super) fn move_to(&self, to: &Self) -> io::Result<()> {
+    pub(crate) fn move_to(&self, to: &Self) -> io::Result<()> {
         let renamed = rustix::fs::renameat_with(&self.folder, &self.name, &to.folder, &to.name, RenameFlags::NOREPLACE);
         match renamed {
             // The file system does not know the flag, so we look first.
@@ -276,8 +276,22 @@ impl Place {
         }
     }
 
+    /// Takes the place of a file or a link, in one step.
+    pub(crate) fn replace(&self, to: &Self) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.folder, &self.name, &to.folder, &to.name)?)
+    }
+
+    /// Removes a folder that is empty. `Ok(false)`: it is not.
+    pub(crate) fn remove_empty_folder(&self) -> io::Result<bool> {
+        match rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// Swaps two entries in one step. `Ok(false)` where the file system cannot.
-    pub(super) fn exchange(&self, with: &Self) -> io::Result<bool> {
+    pub(crate) fn exchange(&self, with: &Self) -> io::Result<bool> {
         match rustix::fs::renameat_with(&self.folder, &self.name, &with.folder, &with.name, RenameFlags::EXCHANGE) {
             Ok(()) => Ok(true),
             Err(Errno::INVAL | Errno::NOSYS) => Ok(false),
@@ -285,7 +299,7 @@ impl Place {
         }
     }
 
-    pub(super) fn set_mode(&self, mode: u32) -> io::Result<()> {
+    pub(crate) fn set_mode(&self, mode: u32) -> io::Result<()> {
         // `chmod` has no "do not follow": what is there is pinned and looked at first.
         let pinned = self.open(OFlags::PATH, 0)?;
         let found = Look::from(&rustix::fs::fstat(&pinned)?);
@@ -297,16 +311,16 @@ impl Place {
     }
 
     /// Waits until a file or a folder is on disk.
-    pub(super) fn flush(&self) -> io::Result<()> {
+    pub(crate) fn flush(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(self.open(OFlags::RDONLY | OFlags::NONBLOCK, 0)?)?)
     }
 
-    pub(super) fn set_owner(&self, uid: u32, gid: u32) -> io::Result<()> {
+    pub(crate) fn set_owner(&self, uid: u32, gid: u32) -> io::Result<()> {
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
         Ok(rustix::fs::chownat(&self.folder, &self.name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    pub(super) fn set_mtime(&self, (seconds, nanoseconds): (i64, i64)) -> io::Result<()> {
+    pub(crate) fn set_mtime(&self, (seconds, nanoseconds): (i64, i64)) -> io::Result<()> {
         let keep = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
         let time = Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
         let times = Timestamps { last_access: keep, last_modification: time };
@@ -314,7 +328,7 @@ impl Place {
     }
 
     /// The extended attributes that can be read, by name.
-    pub(super) fn attributes(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    pub(crate) fn attributes(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let path = self.by_descriptor();
         let mut names = vec![0; 65_536];
         let length = match rustix::fs::llistxattr(&path, names.as_mut_slice()) {
@@ -338,14 +352,14 @@ impl Place {
     }
 
     /// One extended attribute; what cannot be read is not there.
-    pub(super) fn attribute(&self, name: &str) -> Option<Vec<u8>> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<Vec<u8>> {
         let mut value = vec![0; 256];
         let length = rustix::fs::lgetxattr(self.by_descriptor(), name, value.as_mut_slice()).ok()?;
         value.truncate(length);
         Some(value)
     }
 
-    pub(super) fn set_attribute(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
+    pub(crate) fn set_attribute(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
         Ok(rustix::fs::lsetxattr(self.by_descriptor(), name, value, rustix::fs::XattrFlags::empty())?)
     }
 
@@ -353,7 +367,7 @@ impl Place {
     ///
     /// Neither the depth of a tree nor missing permissions stop it: a folder that is not empty is first moved up to
     /// the top of the tree, so no path grows long and no stack grows deep.
-    pub(super) fn remove(&self) -> io::Result<()> {
+    pub(crate) fn remove(&self) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
             Err(Errno::ISDIR | Errno::PERM) if self.look()?.is_some_and(|look| look.is_folder()) => {}

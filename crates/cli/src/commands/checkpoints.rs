@@ -1,0 +1,268 @@
+//! `hermes checkpoints list|diff|restore|prune`: what files were before turns changed them, and the way back.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hermes_core::{Judge as _, plural};
+use hermes_exec::checkpoints::{Change, Checkpoint, CheckpointError, Checkpoints, Gone, Limits, Purpose, Totals};
+use serde_json::{Value, json};
+
+use crate::approvals;
+use crate::args::CheckpointsVerb;
+use crate::config::Config;
+use crate::terminal::out;
+use crate::terminal::screen::{Abilities, Stream};
+use crate::terminal::text::{one_line, padded, visible};
+use crate::words::{Exit, Failure};
+use crate::world::World;
+
+/// Columns of a line in the list.
+const COLUMNS: usize = 79;
+/// How many paths are named when files are put back.
+const NAMED: usize = 12;
+
+pub(crate) fn run(world: &World, verb: CheckpointsVerb) -> Result<Exit, Failure> {
+    let config = Config::load_and_warn(world)?;
+    let checkpoints = kept(world, &config);
+    match verb {
+        CheckpointsVerb::List { all, json } => {
+            let project = checkpoints.project(&world.cwd);
+            let list = checkpoints.list((!all).then_some(&*project))?;
+            if json.json {
+                let list: Vec<Value> = list.iter().map(in_json).collect();
+                out::pretty(&Value::Array(list))?;
+            } else {
+                out::line(&listed(world, &list, (!all).then_some(&*project)))?;
+            }
+        }
+        CheckpointsVerb::Diff { id, paths } => {
+            let checkpoint = match &id {
+                Some(id) => checkpoints.find(id)?,
+                None => latest(world, &checkpoints)?,
+            };
+            diff(world, &config, &checkpoints, &checkpoint, &real(world, &paths))?;
+        }
+        CheckpointsVerb::Restore { id, paths } => {
+            let checkpoint = checkpoints.find(&id)?;
+            let way = checkpoints.way_to(&checkpoint, &real(world, &paths))?;
+            let changes = way.changes();
+            let gone = checkpoints.go(way)?;
+            let head = format!("Back to {}:", checkpoint.id);
+            out::line(&told(world, &head, &checkpoint.project, &changes, &gone).join("\n"))?;
+            if !gone.done.is_empty() {
+                out::line(&format!("hermes checkpoints restore {} takes this back.", gone.id))?;
+            }
+            return Ok(if gone.left.is_empty() { Exit::Done } else { Exit::Partial });
+        }
+        CheckpointsVerb::Prune => {
+            let pruned = checkpoints.prune(SystemTime::now())?;
+            let (before, after) = pruned.bytes;
+            let size = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+            let given_up = plural(pruned.checkpoints, "checkpoint");
+            out::line(&format!("Given up: {given_up}; {} on disk, {} before.", size(after), size(before)))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The checkpoints of this user, within the limits of the configuration.
+pub(crate) fn kept(world: &World, config: &Config) -> Checkpoints {
+    const MB: u64 = 1 << 20;
+    let limits = Limits {
+        checkpoints: usize::try_from(config.whole("checkpoints.max_snapshots")).unwrap_or(usize::MAX),
+        total_bytes: config.whole("checkpoints.max_total_size_mb") * MB,
+        file_bytes: config.whole("checkpoints.max_file_size_mb") * MB,
+        age: Duration::from_secs(config.whole("checkpoints.retention_days") * 24 * 3600),
+        ..Limits::default()
+    };
+    Checkpoints::new(&world.home.join("checkpoints"), &world.user_home, vec![world.home.clone()], limits)
+}
+
+/// Gives up what is outdated, if that was not done today or there is too much. Nobody waits for it.
+pub(crate) fn prune_quietly(checkpoints: Checkpoints, world: &World) {
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+    let mark = world.home.join("checkpoints").join("pruned");
+    tokio::task::spawn_blocking(move || {
+        if !mark.parent().is_some_and(Path::is_dir) {
+            return;
+        }
+        let pruned = std::fs::metadata(&mark).and_then(|mark| mark.modified()).ok();
+        let age = pruned.and_then(|at| SystemTime::now().duration_since(at).ok());
+        if age.is_none_or(|age| age > DAY) || checkpoints.is_large() {
+            // What does not work now is tried again at the next start.
+            let _ = checkpoints.prune(SystemTime::now()).map(|_| std::fs::write(&mark, b""));
+        }
+    });
+}
+
+impl From<CheckpointError> for Failure {
+    fn from(error: CheckpointError) -> Self {
+        match error {
+            CheckpointError::Unknown(_) | CheckpointError::Ambiguous(_) => Self::usage(visible(&error.to_string())),
+            error => Self::new(visible(&error.to_string())),
+        }
+    }
+}
+
+/// The paths that a person means, as checkpoints know them.
+fn real(world: &World, paths: &[PathBuf]) -> Vec<PathBuf> {
+    let real = |path: &PathBuf| {
+        let path = world.path(&path.to_string_lossy());
+        let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+        match (path.canonicalize(), parent.zip(path.file_name())) {
+            (Ok(real), _) => real,
+            // What was removed has no real path any more, but its folder may.
+            (Err(_), Some((parent, name))) => parent.join(name),
+            (Err(_), None) => path,
+        }
+    };
+    paths.iter().map(real).collect()
+}
+
+fn latest(world: &World, checkpoints: &Checkpoints) -> Result<Checkpoint, Failure> {
+    let project = checkpoints.project(&world.cwd);
+    let last = checkpoints.list(Some(&project))?.pop();
+    last.ok_or_else(|| Failure::new(format!("there is no checkpoint of {}", world.shown(&project))))
+}
+
+fn listed(world: &World, list: &[Checkpoint], project: Option<&Path>) -> String {
+    if list.is_empty() {
+        return match project {
+            Some(project) => format!(
+                "There is no checkpoint of {}. The first turn that changes files makes one.",
+                world.shown(project)
+            ),
+            None => "There is no checkpoint.".to_owned(),
+        };
+    }
+    let mut text = String::new();
+    let mut before: Option<&Path> = None;
+    let mut sorted: Vec<&Checkpoint> = list.iter().collect();
+    sorted.sort_by(|left, right| (&left.project, &left.id).cmp(&(&right.project, &right.id)));
+    for checkpoint in sorted {
+        if before != Some(&checkpoint.project) {
+            text += &format!("{}\n", visible(&world.shown(&checkpoint.project)));
+            before = Some(&checkpoint.project);
+        }
+        let at = chrono::DateTime::<chrono::Local>::from(checkpoint.at).format("%Y-%m-%d %H:%M");
+        let totals = checkpoint.totals.map_or_else(|| "?".to_owned(), in_few_letters);
+        let line = format!("{}  {at}  {}  {}", checkpoint.id, padded(&totals, 11), what(checkpoint));
+        text += &format!("  {}\n", one_line(&visible(&line), COLUMNS - 2).trim_end());
+    }
+    text += "hermes checkpoints diff ID shows what has changed since; restore ID puts the files back.";
+    text
+}
+
+fn in_few_letters(totals: Totals) -> String {
+    let counts = [('+', totals.added), ('~', totals.changed), ('−', totals.removed)];
+    let said: Vec<String> =
+        counts.iter().filter(|(_, count)| *count > 0).map(|(sign, count)| format!("{sign}{count}")).collect();
+    said.join(" ")
+}
+
+/// What a checkpoint was made for, in a few words.
+fn what(checkpoint: &Checkpoint) -> String {
+    let verb = match checkpoint.purpose {
+        Purpose::Turn | Purpose::Restore => "",
+        Purpose::Undo => "undo: ",
+        Purpose::Redo => "redo: ",
+    };
+    let undone = if checkpoint.is_undone { "(undone) " } else { "" };
+    format!("{undone}{verb}{}", checkpoint.reason)
+}
+
+fn in_json(checkpoint: &Checkpoint) -> Value {
+    json!({
+        "id": checkpoint.id,
+        "project": checkpoint.project,
+        "at": checkpoint.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        "purpose": checkpoint.purpose,
+        "reason": checkpoint.reason,
+        "task": checkpoint.task,
+        "undone": checkpoint.is_undone,
+        "changes": checkpoint.totals,
+    })
+}
+
+fn diff(
+    world: &World,
+    config: &Config,
+    checkpoints: &Checkpoints,
+    checkpoint: &Checkpoint,
+    paths: &[PathBuf],
+) -> Result<(), Failure> {
+    let guard = approvals::guard(world, config)?;
+    let way = checkpoints.way_to(checkpoint, paths)?;
+    let shown = checkpoints.differences(&way, |path| guard.withholds(path, path).is_some());
+    checkpoints.give_up(&way)?;
+    let colour = Abilities::of(Stream::Out, world).colour;
+    let mut text = String::new();
+    for (path, change, diff) in shown? {
+        let name = path
+            .strip_prefix(&checkpoint.project)
+            .map_or_else(|_| world.shown(&path), |path| path.display().to_string());
+        text += &painted(colour, "1", &format!("{} {}", change.letter(), visible(&name)));
+        text.push('\n');
+        for line in diff.to_string().lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ ")) {
+            text += &coloured(colour, &visible(line));
+            text.push('\n');
+        }
+    }
+    for left in &way.left {
+        text += &format!("! {}: {}\n", visible(&world.shown(&left.path)), left.why);
+    }
+    if text.is_empty() {
+        text = format!("Nothing has changed since {}.", checkpoint.id);
+    }
+    Ok(out::line(&text)?)
+}
+
+/// A line of a difference in its colour.
+pub(crate) fn coloured(colour: bool, line: &str) -> String {
+    let style = match line.as_bytes().first() {
+        Some(b'+') => "32",
+        Some(b'-') => "31",
+        Some(b'@') => "36",
+        _ => return line.to_owned(),
+    };
+    painted(colour, style, line)
+}
+
+fn painted(colour: bool, style: &str, text: &str) -> String {
+    if colour { format!("\x1b[{style}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// What was put back, in a line each below `head`.
+pub(crate) fn told(
+    world: &World,
+    head: &str,
+    project: &Path,
+    changes: &[(PathBuf, Change)],
+    gone: &Gone,
+) -> Vec<String> {
+    let name = |path: &Path| {
+        let inside = path.strip_prefix(project).ok().filter(|inside| !inside.as_os_str().is_empty());
+        visible(&inside.map_or_else(|| world.shown(path), |inside| inside.display().to_string()))
+    };
+    if gone.done.is_empty() && gone.left.is_empty() {
+        return vec!["The files are what they were; nothing was to be done.".to_owned()];
+    }
+    let mut lines = vec![head.to_owned()];
+    let done: Vec<&(PathBuf, Change)> = changes.iter().filter(|(path, _)| gone.done.contains(path)).collect();
+    for (path, change) in done.iter().take(NAMED) {
+        let verb = match change {
+            Change::Added => "brought back",
+            Change::Removed => "removed",
+            Change::Changed | Change::Kind => "as before",
+            Change::Mode => "permissions",
+        };
+        lines.push(format!("  {}  {}", padded(verb, 12), name(path)));
+    }
+    if done.len() > NAMED {
+        lines.push(format!("  … and {} more", done.len() - NAMED));
+    }
+    for left in &gone.left {
+        lines.push(format!("  ! {} stays as it is: {}", name(&left.path), left.why));
+    }
+    lines
+}

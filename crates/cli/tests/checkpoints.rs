@@ -1,0 +1,115 @@
+//! Checkpoints through the binary: every way in makes them, and every way back says what it did.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+
+use common::pty::{chat, expect};
+use common::{Hermes, hermes};
+use serde_json::{Value, json};
+
+fn write(hermes: &Hermes, path: &str, content: &str) {
+    let arguments = json!({ "path": path, "content": content }).to_string();
+    let ran = hermes.run(&["tools", "call", "write_file", &arguments]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+}
+
+fn list(hermes: &Hermes) -> Vec<Value> {
+    let ran = hermes.run(&["checkpoints", "list", "--json"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+#[test]
+fn a_call_is_listed_shown_taken_back_and_taken_back_again() {
+    let hermes = hermes();
+    hermes.home.write("a.txt", "one\n");
+    hermes.home.write(".env", "KEY=very-secret\n");
+    write(&hermes, "a.txt", "two\n");
+    write(&hermes, "new/b.txt", "three\n");
+    fs::write(hermes.home.work().join(".env"), "KEY=other-secret\n").unwrap();
+    let all = list(&hermes);
+    let reasons: Vec<&str> = all.iter().map(|one| one["reason"].as_str().unwrap()).collect();
+    assert_eq!(reasons, ["write_file: a.txt", "write_file: new/b.txt"]);
+    assert_eq!(all[0]["changes"], json!({ "added": 0, "changed": 1, "removed": 0 }));
+    let first = all[0]["id"].as_str().unwrap();
+
+    let shown = hermes.run(&["checkpoints", "diff", first]);
+    assert!(shown.out.contains("M a.txt\n@@ -1 +1 @@\n-one\n+two\n"), "{}", shown.out);
+    assert!(shown.out.contains("A new/b.txt\n@@ -0,0 +1 @@\n+three\n"), "{}", shown.out);
+    assert!(
+        shown.out.contains("M .env\nnot shown, it may hold secrets") && !shown.out.contains("-secret"),
+        "{}",
+        shown.out
+    );
+    assert_eq!(list(&hermes), all, "to look leaves no trace");
+
+    let back = hermes.run(&["checkpoints", "restore", &first[..8]]);
+    assert!(back.out.contains("as before     a.txt"), "{back:?}");
+    assert!(back.out.contains("removed       new/b.txt"), "{back:?}");
+    assert_eq!(fs::read_to_string(hermes.home.work().join("a.txt")).unwrap(), "one\n");
+    assert_eq!(fs::read_to_string(hermes.home.work().join(".env")).unwrap(), "KEY=very-secret\n");
+    assert!(!hermes.home.work().join("new").exists());
+
+    let words: Vec<&str> = back.out.lines().last().unwrap().split(' ').collect();
+    let again = hermes.run(&words[1..4]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(fs::read_to_string(hermes.home.work().join("new/b.txt")).unwrap(), "three\n");
+
+    let pruned = hermes.run(&["checkpoints", "prune"]);
+    assert!(pruned.out.starts_with("Given up: 0 checkpoints;"), "{pruned:?}");
+}
+
+#[test]
+fn a_wrong_name_is_refused_and_nothing_is_nothing() {
+    let hermes = hermes();
+    let none = hermes.run(&["checkpoints", "list"]);
+    assert!(none.out.starts_with("There is no checkpoint of "), "{none:?}");
+    let unknown = hermes.run(&["checkpoints", "restore", "zzz"]);
+    assert_eq!(
+        (unknown.code, unknown.err.as_str()),
+        (2, "hermes: there is no checkpoint \"zzz\" (hermes checkpoints list)\n")
+    );
+    let diff = hermes.run(&["checkpoints", "diff"]);
+    assert_eq!(diff.code, 1, "{diff:?}");
+}
+
+#[test]
+fn they_can_be_switched_off() {
+    let hermes = hermes();
+    hermes.configure("checkpoints: {enabled: false}\n");
+    write(&hermes, "a.txt", "one\n");
+    assert!(!hermes.home.home().join("checkpoints").exists());
+}
+
+#[test]
+fn a_conversation_shows_an_edit_takes_it_back_and_does_it_again() {
+    let hermes = hermes();
+    let path = hermes.home.write("a.txt", "one\ntwo\n");
+    let mut session = chat(
+        &hermes,
+        &[
+            r#"{"calls": [{"name": "patch", "arguments": {"path": "a.txt", "old_string": "two", "new_string": "2"}}]}"#,
+            r#"{"text": "Changed."}"#,
+            r#"{"text": "I know."}"#,
+        ],
+    );
+    session.send_line("/undo").unwrap();
+    expect(&mut session, "No turn of this conversation has changed files.");
+    session.send_line("change it").unwrap();
+    expect(&mut session, "-two");
+    expect(&mut session, "+2");
+    expect(&mut session, "Changed.");
+    expect(&mut session, "› ");
+    session.send_line("/undo").unwrap();
+    expect(&mut session, "Taken back (patch: a.txt):");
+    expect(&mut session, "a.txt");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+    session.send_line("/redo").unwrap();
+    expect(&mut session, "Done again (patch: a.txt):");
+    expect(&mut session, "› ");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one\n2\n");
+    session.send_line("ok?").unwrap();
+    expect(&mut session, "I know.");
+}

@@ -1,0 +1,214 @@
+//! Undo, redo and restore.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use hermes_core::Touches;
+use hermes_exec::checkpoints::{Change, Purpose};
+use hermes_exec::rehearsal::Diff;
+
+use crate::place::{Here, set_mode, tree};
+
+#[test]
+fn added_files_go_deleted_ones_come_back_and_modes_and_links_are_kept() {
+    let here = Here::new();
+    here.write("a.txt", "one\n");
+    here.write("deep/er/b.txt", "two\n");
+    here.write("run.sh", "#!/bin/sh\n");
+    here.write("secret.key", "k\n");
+    set_mode(&here.at("run.sh"), 0o4751);
+    set_mode(&here.at("secret.key"), 0o600);
+    symlink("a.txt", here.at("link")).unwrap();
+    symlink("/nowhere/at all", here.at("broken")).unwrap();
+    fs::create_dir(here.at("empty")).unwrap();
+    set_mode(&here.at("empty"), 0o700);
+    let before = here.tree();
+
+    here.turn(|here| {
+        fs::remove_dir_all(here.at("deep")).unwrap();
+        fs::remove_dir(here.at("empty")).unwrap();
+        fs::remove_file(here.at("secret.key")).unwrap();
+        fs::remove_file(here.at("link")).unwrap();
+        symlink("run.sh", here.at("link")).unwrap();
+        fs::remove_file(here.at("broken")).unwrap();
+        here.write("broken", "a file now\n");
+        set_mode(&here.at("run.sh"), 0o644);
+        here.write("a.txt", "ONE\n");
+        here.write("new/folder/c.txt", "three\n");
+    });
+    let after = here.tree();
+    let gone = here.undo();
+    assert_eq!(gone.left, []);
+    assert_eq!(here.tree(), before);
+    here.redo();
+    assert_eq!(here.tree(), after);
+    here.undo();
+    assert_eq!(here.tree(), before);
+}
+
+#[test]
+fn what_somebody_changed_after_the_turn_stays_and_is_named() {
+    let here = Here::new();
+    here.write("a.txt", "a\n");
+    here.write("b.txt", "b\n");
+    here.write("mine.txt", "mine\n");
+    here.turn(|here| {
+        here.write("a.txt", "A\n");
+        here.write("b.txt", "B\n");
+        here.write("c.txt", "C\n");
+    });
+    here.write("b.txt", "by hand\n");
+    here.write("mine.txt", "changed by hand\n");
+    here.write("d.txt", "new by hand\n");
+    let gone = here.undo();
+    let left: Vec<_> = gone.left.iter().map(|left| left.path.clone()).collect();
+    assert_eq!(left, [here.at("b.txt")]);
+    let read = |path| here.read(path).unwrap_or_default();
+    assert_eq!((read("a.txt"), read("b.txt")), ("a\n".into(), "by hand\n".into()));
+    assert_eq!((read("mine.txt"), read("d.txt")), ("changed by hand\n".into(), "new by hand\n".into()));
+    assert_eq!(here.read("c.txt"), None);
+}
+
+#[test]
+fn turns_are_taken_back_one_after_the_other_and_done_again_in_their_order() {
+    let here = Here::new();
+    let mut states = vec![here.tree()];
+    for text in ["one", "two", "three"] {
+        here.turn(|here| here.write("a.txt", text));
+        states.push(here.tree());
+    }
+    for state in states[..3].iter().rev() {
+        here.undo();
+        assert_eq!(here.tree(), *state);
+    }
+    for state in &states[1..] {
+        here.redo();
+        assert_eq!(here.tree(), *state);
+    }
+}
+
+#[test]
+fn a_restore_goes_back_to_a_moment_whoever_changed_things_since_and_can_be_undone() {
+    let here = Here::new();
+    here.write("a.txt", "1");
+    here.turn(|here| here.write("a.txt", "2"));
+    let first = here.last();
+    here.turn(|here| here.write("b.txt", "3"));
+    here.write("c.txt", "by hand");
+    let now = here.tree();
+    let gone = here.restore(&first);
+    assert_eq!(gone.left, []);
+    assert_eq!(here.tree().keys().filter(|path| path.is_relative()).count(), 2);
+    assert_eq!(here.read("a.txt").unwrap(), "1");
+    let made = here.last();
+    assert_eq!((made.id.as_str(), made.purpose), (gone.id.as_str(), Purpose::Restore));
+    here.restore(&made);
+    assert_eq!(here.tree(), now);
+}
+
+#[test]
+fn a_restore_of_some_paths_leaves_the_others() {
+    let here = Here::new();
+    here.write("src/a.txt", "1");
+    here.write("b.txt", "1");
+    here.turn(|here| {
+        here.write("src/a.txt", "2");
+        here.write("src/new.txt", "2");
+        here.write("b.txt", "2");
+    });
+    let way = here.checkpoints.way_to(&here.last(), &[here.at("src")]).unwrap();
+    let changes = way.changes();
+    assert_eq!(changes, [(here.at("src/a.txt"), Change::Changed), (here.at("src/new.txt"), Change::Removed)]);
+    here.checkpoints.go(way).unwrap();
+    assert_eq!((here.read("src/a.txt").unwrap(), here.read("b.txt").unwrap()), ("1".into(), "2".into()));
+}
+
+#[test]
+fn a_way_that_is_given_up_leaves_no_trace() {
+    let here = Here::new();
+    here.turn(|here| here.write("a.txt", "1"));
+    let list = here.list();
+    let way = here.checkpoints.way_to(&list[0], &[]).unwrap();
+    assert!(!way.is_empty());
+    here.checkpoints.give_up(&way).unwrap();
+    assert_eq!(here.list(), list);
+}
+
+#[test]
+fn a_project_that_was_removed_as_a_whole_comes_back() {
+    let here = Here::new();
+    here.write("a/b.txt", "1");
+    set_mode(&here.project, 0o750);
+    let before = here.tree();
+    here.turn(|here| fs::remove_dir_all(&here.project).unwrap());
+    here.undo();
+    assert_eq!(here.tree(), before);
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_to_is_restored_with_its_mode() {
+    let here = Here::new();
+    here.write("locked/a.txt", "1");
+    set_mode(&here.at("locked"), 0o555);
+    let before = here.tree();
+    here.turn(|here| {
+        set_mode(&here.at("locked"), 0o755);
+        here.write("locked/a.txt", "2");
+        here.write("locked/new.txt", "2");
+        set_mode(&here.at("locked"), 0o555);
+    });
+    assert_eq!(here.undo().left, []);
+    assert_eq!(here.tree(), before);
+}
+
+#[test]
+fn a_link_in_the_way_is_never_followed() {
+    let here = Here::new();
+    let outside = here.home.join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("a.txt"), "not yours").unwrap();
+    here.write("d/a.txt", "1");
+    here.turn(|here| here.write("d/a.txt", "2"));
+    fs::remove_dir_all(here.at("d")).unwrap();
+    symlink(&outside, here.at("d")).unwrap();
+    here.undo();
+    assert_eq!(fs::read_to_string(outside.join("a.txt")).unwrap(), "not yours");
+    assert_eq!(tree(&outside).len(), 2);
+}
+
+#[test]
+fn a_file_outside_of_the_project_that_a_call_names_comes_back_too() {
+    let here = Here::new();
+    let (there, new) = (here.home.join("notes.txt"), here.home.join("made/up/new.txt"));
+    fs::write(&there, "1").unwrap();
+    let touches = Touches { writes: vec![there.clone(), new.clone()], ..Touches::nothing() };
+    here.turn_with(&[touches], |_| {
+        fs::write(&there, "2").unwrap();
+        fs::create_dir_all(new.parent().unwrap()).unwrap();
+        fs::write(&new, "2").unwrap();
+    })
+    .unwrap();
+    assert_eq!(here.undo().left, []);
+    assert_eq!(fs::read_to_string(&there).unwrap(), "1");
+    assert!(!here.home.join("made").exists());
+}
+
+#[test]
+fn a_difference_is_shown_and_a_secret_is_not_quoted() {
+    let here = Here::new();
+    here.write("a.txt", "one\n");
+    here.write(".env", "KEY=old-secret\n");
+    here.turn(|here| {
+        here.write("a.txt", "two\n");
+        here.write(".env", "KEY=new-secret\n");
+    });
+    let way = here.checkpoints.way_to(&here.last(), &[]).unwrap();
+    let shown = here.checkpoints.differences(&way, |path| path.ends_with(".env")).unwrap();
+    let [(_, _, Diff::Summary { text: secret }), (_, _, Diff::Text { unified, .. })] = &shown[..] else {
+        panic!("{shown:?}");
+    };
+    assert!(unified.contains("-one\n+two\n"), "{unified}");
+    assert!(secret.starts_with("not shown") && !secret.contains("secret\n") && !secret.contains("KEY"), "{secret}");
+    here.checkpoints.go(way).unwrap();
+    assert_eq!(here.read(".env").unwrap(), "KEY=old-secret\n");
+}

@@ -1,0 +1,229 @@
+//! What is kept, what is not, and what it costs.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use hermes_core::Touches;
+use hermes_exec::checkpoints::{Checkpoints, Limits};
+
+use crate::place::Here;
+
+#[test]
+fn a_turn_that_changes_nothing_leaves_nothing_and_one_that_only_reads_is_not_looked_at() {
+    let here = Here::new();
+    here.write("a.txt", "1");
+    here.turn_with(&[Touches::executing("ls")], |_| {}).unwrap();
+    assert!(!here.home.join(".hermes").exists());
+    here.turn(|here| {
+        here.write("a.txt", "2");
+        here.write("a.txt", "1");
+    });
+    assert_eq!(here.list(), []);
+}
+
+#[test]
+fn what_is_left_out_is_never_removed_and_an_ignored_env_is_kept() {
+    let here = Here::new();
+    here.write(".gitignore", ".env*\nbuild/\n*.log\n");
+    here.write(".env", "A=1\n");
+    here.write("build/out.o", "object");
+    here.write("node_modules/x/index.js", "code");
+    here.write("Cargo.toml", "[package]\n");
+    here.write("target/debug/app", "binary");
+    here.write("cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+    here.turn(|here| {
+        // From now on nothing is ignored, and all of that is to be seen.
+        fs::remove_file(here.at(".gitignore")).unwrap();
+        fs::remove_file(here.at(".env")).unwrap();
+        fs::remove_file(here.at("Cargo.toml")).unwrap();
+        fs::remove_file(here.at("cache/CACHEDIR.TAG")).unwrap();
+        here.write("cache/x", "cached");
+    });
+    here.undo();
+    assert_eq!(here.read(".env").unwrap(), "A=1\n");
+    for kept in ["build/out.o", "node_modules/x/index.js", "target/debug/app", "cache/x", "Cargo.toml", ".gitignore"] {
+        assert!(here.at(kept).exists(), "{kept}");
+    }
+}
+
+#[test]
+fn a_file_that_is_too_large_is_neither_brought_back_nor_lost() {
+    let here = Here::with(Limits { file_bytes: 1000, ..Limits::default() });
+    here.write("large", &"x".repeat(2000));
+    here.write("grows", "small");
+    here.turn(|here| {
+        here.write("large", &"y".repeat(3000));
+        here.write("grows", &"z".repeat(3000));
+        here.write("new", &"n".repeat(3000));
+        here.write("a.txt", "1");
+    });
+    let gone = here.undo();
+    assert_eq!(gone.left.len(), 3, "{:?}", gone.left);
+    assert_eq!(here.read("large").unwrap().len(), 3000);
+    assert_eq!(here.read("grows").unwrap().len(), 3000);
+    assert_eq!(here.read("new").unwrap().len(), 3000);
+    assert_eq!(here.read("a.txt"), None);
+}
+
+#[test]
+fn a_project_that_is_too_large_says_so_once_and_what_calls_name_is_kept_all_the_same() {
+    let here = Here::with(Limits { entries: 10, ..Limits::default() });
+    for at in 0..20 {
+        here.write(&format!("{at}.txt"), "1");
+    }
+    let named = Touches::writing(here.at("3.txt"));
+    here.turn_with(std::slice::from_ref(&named), |here| here.write("3.txt", "2")).unwrap();
+    here.undo();
+    assert_eq!(here.read("3.txt").unwrap(), "1");
+    let make = Touches::executing("make");
+    let why = here.turn_with(std::slice::from_ref(&make), |_| {}).unwrap_err();
+    assert!(why.contains("more than 10 files"), "{why}");
+    here.turn_with(&[make, named], |here| here.write("3.txt", "2")).unwrap();
+    here.undo();
+    assert_eq!(here.read("3.txt").unwrap(), "1");
+}
+
+#[test]
+fn the_home_folder_is_not_kept_as_a_whole() {
+    let here = Here::new();
+    fs::write(here.home.join("a.txt"), "1").unwrap();
+    let make = Touches { runs_in: Some(here.home.clone()), ..Touches::executing("make") };
+    let why = here.turn_with(&[make], |_| {}).unwrap_err();
+    assert!(why.contains("no project"), "{why}");
+}
+
+#[test]
+fn the_whole_repository_is_kept_from_wherever_in_it_a_command_runs() {
+    let here = Here::new();
+    fs::create_dir(here.at(".git")).unwrap();
+    here.write("top.txt", "1");
+    here.write("sub/a.txt", "1");
+    here.write("inner/.git/HEAD", "ref: refs/heads/main\n");
+    here.write("inner/b.txt", "1");
+    let make = Touches { runs_in: Some(here.at("sub")), ..Touches::executing("make") };
+    here.turn_with(&[make], |here| {
+        here.write("top.txt", "2");
+        here.write("inner/b.txt", "2");
+    })
+    .unwrap();
+    assert_eq!(here.last().project, here.project);
+    here.undo();
+    assert_eq!((here.read("top.txt").unwrap(), here.read("inner/b.txt").unwrap()), ("1".into(), "1".into()));
+}
+
+#[test]
+fn what_is_named_in_a_part_that_is_left_out_is_kept() {
+    let here = Here::new();
+    here.write("node_modules/x/index.js", "code");
+    here.write(".git/config", "[core]\n");
+    let remove = Touches::executing(format!("only {}", here.at("node_modules").display()));
+    let edit = Touches::writing(here.at(".git/config"));
+    here.turn_with(&[remove, edit], |here| {
+        fs::remove_dir_all(here.at("node_modules")).unwrap();
+        here.write(".git/config", "[core]\nhooksPath = x\n");
+    })
+    .unwrap();
+    assert_eq!(here.undo().left, []);
+    assert_eq!(here.read("node_modules/x/index.js").unwrap(), "code");
+    assert_eq!(here.read(".git/config").unwrap(), "[core]\n");
+}
+
+#[test]
+fn attributes_and_settings_of_git_change_no_byte() {
+    let here = Here::new();
+    here.write(".gitattributes", "* text eol=crlf\n*.txt filter=upper ident working-tree-encoding=UTF-16\n");
+    let bytes = b"a\r\nb\nc\r$Id$\0\xff";
+    fs::write(here.at("a.txt"), bytes).unwrap();
+    here.turn(|here| fs::remove_file(here.at("a.txt")).unwrap());
+    here.undo();
+    assert_eq!(fs::read(here.at("a.txt")).unwrap(), bytes);
+}
+
+#[test]
+fn old_and_superfluous_checkpoints_are_given_up_and_the_others_work() {
+    let here = Here::with(Limits { checkpoints: 3, ..Limits::default() });
+    for text in ["1", "2", "3", "4", "5"] {
+        here.turn(|here| here.write("a.txt", text));
+    }
+    let pruned = here.checkpoints.prune(SystemTime::now()).unwrap();
+    assert_eq!((pruned.checkpoints, here.list().len()), (2, 3));
+    here.undo();
+    assert_eq!(here.read("a.txt").unwrap(), "4");
+    let later = SystemTime::now() + Duration::from_secs(8 * 24 * 3600);
+    here.checkpoints.prune(later).unwrap();
+    assert_eq!(here.list(), []);
+    // An index that speaks of contents that are gone is no trouble.
+    here.turn(|here| here.write("a.txt", "6"));
+    here.undo();
+    assert_eq!(here.read("a.txt").unwrap(), "4");
+}
+
+#[test]
+fn the_oldest_go_until_the_rest_is_small_enough_and_the_last_one_stays() {
+    let here = Here::with(Limits { total_bytes: 150_000, ..Limits::default() });
+    let mut number = 1_u64;
+    let mut noise = || -> String {
+        let mut digits = || {
+            // xorshift64: nothing that could be packed.
+            number ^= number << 13;
+            number ^= number >> 7;
+            number ^= number << 17;
+            format!("{number:016x}")
+        };
+        (0..6_000).map(|_| digits()).collect()
+    };
+    let mut texts = Vec::new();
+    for _ in 0..6 {
+        texts.push(noise());
+        here.turn(|here| here.write("a.txt", &texts[texts.len() - 1]));
+    }
+    let pruned = here.checkpoints.prune(SystemTime::now()).unwrap();
+    assert!(pruned.checkpoints > 0 && pruned.bytes.1 <= 150_000, "{pruned:?}");
+    assert!(!here.list().is_empty());
+    here.undo();
+    assert_eq!(here.read("a.txt").unwrap(), texts[4]);
+}
+
+#[test]
+fn the_store_is_for_its_owner_only_and_any_git_can_read_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let here = Here::new();
+    here.write("a.txt", "kept\n");
+    here.turn(|here| here.write("a.txt", "2"));
+    let store = here.home.join(".hermes/checkpoints/store.git");
+    assert_eq!(fs::metadata(&store).unwrap().permissions().mode() & 0o77, 0);
+    let checkpoint = here.last();
+    let name = format!("*/{}/before", checkpoint.id);
+    let refs = Command::new("git").arg("--git-dir").arg(&store).args(["for-each-ref", "--format=%(refname)"]).output();
+    let refs = String::from_utf8(refs.unwrap().stdout).unwrap();
+    let reference = refs.lines().find(|line| line.ends_with(name.trim_start_matches('*'))).unwrap();
+    let object = format!("{reference}:files{}", here.at("a.txt").display());
+    let shown = Command::new("git").arg("--git-dir").arg(&store).args(["show", &object]).output().unwrap();
+    assert_eq!(shown.stdout, b"kept\n");
+}
+
+#[test]
+fn two_sessions_and_a_prune_at_the_same_time_lose_nothing() {
+    let here = Here::new();
+    let other = here.home.join("code").join("q");
+    fs::create_dir(&other).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for text in 0..8 {
+                here.turn(|here| here.write("a.txt", &text.to_string()));
+            }
+        });
+        scope.spawn(|| {
+            for _ in 0..4 {
+                let checkpoints: &Checkpoints = &here.checkpoints;
+                checkpoints.prune(SystemTime::now()).unwrap();
+            }
+        });
+    });
+    assert_eq!(here.list().len(), 8);
+    for text in (0..7).rev() {
+        here.undo();
+        assert_eq!(here.read("a.txt").unwrap(), text.to_string());
+    }
+}
