@@ -108,7 +108,7 @@ impl Agent {
         let messages = vec![Message::System(setup.system_prompt.clone())];
         let shown = setup.definitions.current(&setup.wanted)?;
         let (wanted, task) = (Self::from_now_on(&setup.wanted), setup.task.in_conversation());
-        let setup = Setup { wanted, task, ..setup };
+        let setup = Setup { task, wanted, ..setup };
         Ok(Self {
             setup,
             shown,

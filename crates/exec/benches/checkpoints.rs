@@ -51,7 +51,7 @@ impl Here {
         std::thread::sleep(Duration::from_millis(200));
         let environment = LocalEnvironment::new(&project, &home, std::env::vars_os(), &[]).unwrap();
         let own = home.join(".hermes");
-        let checkpoints = Checkpoints::new(&own.join("checkpoints"), &home, vec![own], checkpoints::Limits::default());
+        let checkpoints = Checkpoints::new(&own.join("checkpoints"), &home, &[own], checkpoints::Limits::default());
         let cx = ToolCx {
             call_id: "call".into(),
             environment: Arc::new(environment),

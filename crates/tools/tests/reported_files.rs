@@ -158,7 +158,8 @@ async fn files_25_a_path_of_another_system_is_refused_and_makes_no_file_of_a_str
         let why = refused["error"].as_str().unwrap();
         assert!(why.contains("a path of Windows") && why.contains("/mnt/c/notes/a.md"), "{tool}: {why}");
     }
-    let names: Vec<_> = std::fs::read_dir(session.home.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        std::fs::read_dir(session.home.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["a.md"]);
     session.close().await;
 }

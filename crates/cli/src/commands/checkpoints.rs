@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_core::{Judge as _, plural};
+use hermes_core::{Judge as _, grouped, plural};
 use hermes_exec::checkpoints::{Change, Checkpoint, CheckpointError, Checkpoints, Gone, Limits, Purpose, Totals};
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ pub(crate) fn run(world: &World, verb: CheckpointsVerb) -> Result<Exit, Failure>
         CheckpointsVerb::Prune => {
             let pruned = checkpoints.prune(SystemTime::now())?;
             let (before, after) = pruned.bytes;
-            let size = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+            let size = |bytes: u64| format!("{} kB", grouped(bytes.div_ceil(1000)));
             let given_up = plural(pruned.checkpoints, "checkpoint");
             out::line(&format!("Given up: {given_up}; {} on disk, {} before.", size(after), size(before)))?;
         }
@@ -75,7 +75,7 @@ pub(crate) fn kept(world: &World, config: &Config) -> Checkpoints {
         age: Duration::from_secs(config.whole("checkpoints.retention_days") * 24 * 3600),
         ..Limits::default()
     };
-    Checkpoints::new(&world.home.join("checkpoints"), &world.user_home, vec![world.home.clone()], limits)
+    Checkpoints::new(&world.home.join("checkpoints"), &world.user_home, std::slice::from_ref(&world.home), limits)
 }
 
 /// Gives up what is outdated, if that was not done today or there is too much. Nobody waits for it.

@@ -64,8 +64,10 @@ fn differ(old: &Entry, new: &Entry) -> Option<Change> {
         _ if old == new => None,
         (Entry::File { blob: old, .. }, Entry::File { blob: new, .. }) if old == new => Some(Change::Mode),
         (Entry::Folder { .. }, Entry::Folder { .. }) => Some(Change::Mode),
-        (Entry::File { .. }, Entry::File { .. }) | (Entry::Link { .. }, Entry::Link { .. }) => Some(Change::Changed),
-        (Entry::LeftOut { .. }, _) | (_, Entry::LeftOut { .. }) => Some(Change::Changed),
+        (Entry::File { .. }, Entry::File { .. })
+        | (Entry::Link { .. }, Entry::Link { .. })
+        | (Entry::LeftOut { .. }, _)
+        | (_, Entry::LeftOut { .. }) => Some(Change::Changed),
         _ => Some(Change::Kind),
     }
 }

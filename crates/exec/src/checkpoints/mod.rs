@@ -299,9 +299,8 @@ struct Project {
 impl Project {
     fn of(root: &Path) -> Self {
         use std::os::unix::ffi::OsStrExt as _;
-        let digest = Sha256::digest(root.as_os_str().as_bytes());
-        let key = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        Self { key }
+        let digest = format!("{:x}", Sha256::digest(root.as_os_str().as_bytes()));
+        Self { key: digest[..16].to_owned() }
     }
 
     fn reference(&self, id: &str, which: &str) -> String {
@@ -331,7 +330,7 @@ struct Target {
 
 impl Checkpoints {
     /// Those that are kept in `folder`, for somebody whose home is `home`. `own` are folders that belong to Hermes.
-    pub fn new(folder: &Path, home: &Path, own: Vec<PathBuf>, limits: Limits) -> Self {
+    pub fn new(folder: &Path, home: &Path, own: &[PathBuf], limits: Limits) -> Self {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let own = own.iter().map(|path| real(path)).collect();
         Self { folder: real(folder), home: real(home), own, limits }
@@ -527,7 +526,7 @@ impl Checkpoints {
         let _store = self.lock_store(Sharing::Shared, Instant::now() + WAIT)?;
         let _project = self.lock_project(&way.project)?;
         let store = Store::open(&self.store())?;
-        let (done, failed) = restore::apply(&way.steps, &way.now, &mut store.contents()?)?;
+        let (done, failed) = restore::apply(&way.steps, &way.now, &mut store.contents()?);
         let mut after = Snapshot::default();
         let place = |after: &Snapshot| Target {
             reference: way.project.reference(&way.id, "after"),

@@ -70,7 +70,7 @@ impl Recorder {
             && let Some(open) = state.open.remove(task)
         {
             // A turn that nobody closed is closed by the next one.
-            self.close(open).map_err(|error| error.to_string())?;
+            self.close(&open).map_err(|error| error.to_string())?;
         }
         let refused = self.add(&mut state, task, turn, reason, plan).map_err(|error| error.to_string())?;
         // Who is told the same before every call does not listen.
@@ -134,7 +134,7 @@ impl Recorder {
     }
 
     /// Looks at everything once more. A turn that changed nothing leaves no checkpoint.
-    fn close(&self, open: Open) -> Result<(), CheckpointError> {
+    fn close(&self, open: &Open) -> Result<(), CheckpointError> {
         let checkpoints = &self.checkpoints;
         let _store = checkpoints.lock_store(Sharing::Shared, Instant::now() + WAIT)?;
         let _project = checkpoints.lock_project(&open.project)?;
@@ -153,7 +153,7 @@ impl Recorder {
 
     fn settled(&self, task: &str) -> Result<(), CheckpointError> {
         let open = self.state.lock().unwrap_or_else(PoisonError::into_inner).open.remove(task);
-        open.map_or(Ok(()), |open| self.close(open))
+        open.map_or(Ok(()), |open| self.close(&open))
     }
 }
 

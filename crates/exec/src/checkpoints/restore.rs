@@ -56,15 +56,16 @@ pub(super) fn apply(
     steps: &BTreeMap<PathBuf, Step>,
     now: &Snapshot,
     contents: &mut Contents,
-) -> Result<(Vec<PathBuf>, Vec<Left>), CheckpointError> {
+) -> (Vec<PathBuf>, Vec<Left>) {
     let mut work = Work { now, contents, opened: BTreeMap::new(), done: Vec::new(), left: Vec::new(), made: 0 };
     let is_folder = |path: &Path| matches!(now.at(path), Known::Here(Entry::Folder { .. }));
-    let goes = |path: &Path, step: &Step| match (step, now.at(path)) {
-        (Step::Remove, _) => true,
-        // Something else stands in its place.
-        (Step::Put(Entry::Folder { .. }), Known::Here(entry)) => !matches!(entry, Entry::Folder { .. }),
-        (Step::Put(_), Known::Here(Entry::Folder { .. })) => true,
-        (Step::Put(_), _) => false,
+    // It goes for good, or because something else stands in the place of a folder, or a folder in the place of it.
+    let goes = |path: &Path, step: &Step| match step {
+        Step::Remove => true,
+        Step::Put(entry) => {
+            let comes_folder = matches!(entry, Entry::Folder { .. });
+            matches!(now.at(path), Known::Here(_)) && comes_folder != is_folder(path)
+        }
     };
     // What is in a folder goes before the folder: paths in reverse order.
     for folders in [false, true] {
@@ -91,7 +92,7 @@ pub(super) fn apply(
     }
     work.close();
     let Work { done, left, .. } = work;
-    Ok((done, left))
+    (done, left)
 }
 
 struct Work<'a> {

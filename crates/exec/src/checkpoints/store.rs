@@ -76,7 +76,7 @@ pub(super) fn lock(file: &Path, sharing: Sharing, deadline: Instant) -> Result<L
         match tried {
             Ok(()) => return Ok(Lock(open)),
             Err(fs::TryLockError::WouldBlock) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(5))
+                std::thread::sleep(Duration::from_millis(5));
             }
             Err(fs::TryLockError::WouldBlock) => return Err(CheckpointError::Busy),
             Err(fs::TryLockError::Error(error)) => return Err(failed(error)),

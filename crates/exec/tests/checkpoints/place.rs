@@ -56,7 +56,7 @@ impl Here {
         fs::create_dir_all(&project).unwrap();
         let environment = LocalEnvironment::new(&project, &home, std::env::vars_os(), &[]).unwrap();
         let own = home.join(".hermes");
-        let checkpoints = Checkpoints::new(&own.join("checkpoints"), &home, vec![own], limits);
+        let checkpoints = Checkpoints::new(&own.join("checkpoints"), &home, &[own], limits);
         let cx = ToolCx {
             call_id: "call".into(),
             environment: Arc::new(environment),

@@ -60,10 +60,10 @@ pub(crate) fn call(random: &mut Random, bench: &Bench) -> (Value, Duration) {
         bytes.extend((random.below(4) == 0).then_some(7));
     }
     let machine = Arc::new(FakeEnvironment::new().with_file("f", bytes.clone()));
-    let (answer, read) = bench.call("read_file", &json!({ "path": "f", "limit": 2000 }), &machine);
+    let (answer, read) = bench.call("read_file", &json!({ "path": "f", "limit": 2000 }), Arc::clone(&machine) as _);
     let told = format!("{answer:?}");
     let arguments = json!({ "path": "f", "old_string": WORD, "new_string": OTHER });
-    let (answer, patched) = bench.call("patch", &arguments, &machine);
+    let (answer, patched) = bench.call("patch", &arguments, Arc::clone(&machine) as _);
     let now = machine.file("f").expect("the file");
     match answer {
         Ok(_) => {

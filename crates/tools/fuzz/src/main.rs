@@ -2,10 +2,9 @@
 //!
 //! `cargo run --release --manifest-path crates/tools/fuzz/Cargo.toml -- TARGET SECONDS [SEED]`, where TARGET is `v4a` (patches
 //! of several files, read and applied), `replace` (edits of one file), `encoding` (files in all sorts of encodings, read and
-//! changed), `documents` (documents that were changed at random, read) or `syntax` (files in every language that is checked
-//! after a write). Each call works on a machine in memory. A panic
-//! ends in the log with its input, and so does an error after which a file is not as it was; what took longest is printed at
-//! the end.
+//! changed), `syntax` (files in every language that is checked after a write) or `documents` (documents that were changed at
+//! random, read). Each call works on a machine in memory, but for documents. A panic ends in the log with its input, and so
+//! does an error after which a file is not as it was; what took longest is printed at the end.
 
 mod documents;
 mod encoding;
@@ -16,7 +15,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, JsonMap, Limits, Scratch, Tool, ToolCx, ToolError, ToolResult, ToolSource as _};
+use hermes_core::{
+    CancellationToken, Environment, JsonMap, Limits, Scratch, Tool, ToolCx, ToolError, ToolResult, ToolSource as _,
+};
 use hermes_testkit::FakeEnvironment;
 use serde_json::{Value, json};
 
@@ -108,11 +109,11 @@ struct Bench {
 
 impl Bench {
     /// The answer to one call, and how long it took.
-    fn call(&self, name: &str, arguments: &Value, machine: &Arc<FakeEnvironment>) -> (ToolResult, Duration) {
+    fn call(&self, name: &str, arguments: &Value, environment: Arc<dyn Environment>) -> (ToolResult, Duration) {
         let tool = self.tools.iter().find(|tool| tool.spec().name.as_str() == name).expect("the tool");
         let cx = ToolCx {
             call_id: "fuzz".into(),
-            environment: Arc::clone(machine) as _,
+            environment,
             asker: None,
             todos: None,
             processes: None,
@@ -139,7 +140,7 @@ fn patch(is_v4a: bool, random: &mut Random, bench: &Bench) -> (Value, Duration) 
         json!({ "path": path, "old_string": random.text(5), "new_string": random.text(5), "replace_all": random.below(2) == 0 })
     };
     let machine = Arc::new(FakeEnvironment::new().with_file("f", F).with_file("g", G));
-    let (answer, took) = bench.call("patch", &arguments, &machine);
+    let (answer, took) = bench.call("patch", &arguments, Arc::clone(&machine) as _);
     if let Err(ToolError::Tell(error)) = answer {
         let is_whole = machine.file("f").as_deref() == Some(F) && machine.file("g").as_deref() == Some(G);
         let is_clean = ["m", "new/h", "f/x"].iter().all(|path| machine.file(path).is_none());
@@ -151,21 +152,21 @@ fn patch(is_v4a: bool, random: &mut Random, bench: &Bench) -> (Value, Duration) 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, target, seconds, rest @ ..] = arguments.as_slice() else {
-        eprintln!("usage: fuzz v4a|replace|encoding|documents|syntax SECONDS [SEED]");
+        eprintln!("usage: fuzz v4a|replace|encoding|syntax|documents SECONDS [SEED]");
         return ExitCode::from(2);
     };
     let limit = Duration::from_secs(seconds.parse().expect("seconds"));
     let mut random = Random(rest.first().map_or(1, |seed| seed.parse().expect("a seed")) | 0x9E37_79B9_0000_0000);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let bench = Bench { tools: hermes_tools::Builtins.tools(), runtime };
-    let mut made = documents::Made::new();
+    let mut made = (target == "documents").then(documents::Made::new);
     let (began, mut runs, mut crashes, mut slowest) = (Instant::now(), 0_u64, 0, (Duration::ZERO, Value::Null));
     while began.elapsed() < limit {
         let seed = random.0;
         let run = AssertUnwindSafe(|| match target.as_str() {
             "encoding" => encoding::call(&mut random, &bench),
             "syntax" => syntax::call(&mut random, &bench),
-            "documents" => made.call(&mut random, &bench),
+            "documents" => made.as_mut().expect("made above").call(&mut random, &bench),
             target => patch(target == "v4a", &mut random, &bench),
         });
         match catch_unwind(run) {
@@ -181,7 +182,7 @@ fn main() -> ExitCode {
             break;
         }
     }
-    if target == "documents" {
+    if let Some(made) = &made {
         made.report();
     }
     println!("{target}: {runs} runs in {:.0} s, {crashes} crashes", began.elapsed().as_secs_f64());

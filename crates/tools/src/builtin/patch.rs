@@ -18,7 +18,7 @@ use crate::prelude::*;
 use crate::support::diff;
 use crate::support::known::{self, Fingerprint};
 use crate::support::syntax;
-use crate::support::text::{file_error, is_text};
+use crate::support::text::{file_error, is_text, write_after};
 use crate::support::v4a::{self, Content, Failure, Operation, Outcome, Plan, Step};
 use crate::support::view::View;
 use crate::support::words::quoted;
@@ -266,7 +266,8 @@ fn made_already(change: &Change, times: u32) -> ToolOutput {
 
 async fn replace(cx: &ToolCx, change: Change, asked: &str) -> ToolResult {
     let Change { path, before, after, diff, quiet, made, .. } = change;
-    cx.environment.write(&path, &after).await.map_err(|error| file_error("patch", &error).with("success", false))?;
+    let written = write_after(&*cx.environment, &path, &before, &after).await;
+    written.map_err(|error| file_error("patch", &error).with("success", false))?;
     known::remember(cx, &path, Fingerprint::of(&after)).await;
     known::edited(cx, &path, asked, &after);
     let lint = syntax::check(&path, Some(Arc::new(before)), Arc::new(after), quiet).await;

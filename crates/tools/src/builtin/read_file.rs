@@ -125,7 +125,14 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
 }
 
 /// The lines of a document's text.
-async fn read_document(args: &Args, cx: &ToolCx, path: &Path, stat: &FileStat, kind: document::Kind, document: &Document) -> ToolOutput {
+async fn read_document(
+    args: &Args,
+    cx: &ToolCx,
+    path: &Path,
+    stat: &FileStat,
+    kind: document::Kind,
+    document: &Document,
+) -> ToolOutput {
     let (first, limit) = args.window(&document.layout, cx.limits.read_lines);
     if known::was_shown(cx, path, first, limit as u64, document.layout.hash()) {
         return unchanged(cx, path);
@@ -142,12 +149,14 @@ async fn read_document(args: &Args, cx: &ToolCx, path: &Path, stat: &FileStat, k
     result["document"] = document.extracted.facts();
     let about = match kind {
         document::Kind::Page => "the page as Markdown; patch and write_file work on its source",
-        document::Kind::Notebook => "the cells of the notebook; patch and write_file work on its JSON (view \"source\")",
+        document::Kind::Notebook => {
+            "the cells of the notebook; patch and write_file work on its JSON (view \"source\")"
+        }
         _ => "text extracted from the document; it cannot be patched",
     };
     let notes: Vec<&str> = std::iter::once(about).chain(document.extracted.notes.iter().map(String::as_str)).collect();
     result["note"] = json!(notes.join("; "));
-    ToolOutput::json(result).with_summary(summary)
+    ToolOutput::json(result).with_summary(format!("{}, {summary}", document.extracted.kind))
 }
 
 /// The answer to whoever has seen these lines already.
@@ -184,12 +193,7 @@ struct TextFile {
 }
 
 impl TextFile {
-    async fn new(
-        cx: &ToolCx,
-        path: &Path,
-        stat: &FileStat,
-        head: Vec<u8>,
-    ) -> Result<Self, hermes_core::FileError> {
+    async fn new(cx: &ToolCx, path: &Path, stat: &FileStat, head: Vec<u8>) -> Result<Self, hermes_core::FileError> {
         let is_all = (head.len() as u64) < PIECE;
         let encoding = Encoding::of(&head, is_all);
         let feed = encoding.line_feed();

@@ -45,6 +45,9 @@ const LIMITS: WorkLimits =
 const MOST_KEPT: usize = 4;
 const MOST_KEPT_BYTES: usize = 32 * 1024 * 1024;
 
+/// Characters of a reason that are told.
+const MOST_WHY: usize = 400;
+
 /// A family of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -114,7 +117,7 @@ impl Kind {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Extracted {
     /// What it is, in words.
-    kind: String,
+    pub(crate) kind: String,
     /// How many pages, sheets or the like it has.
     count: Option<(String, usize)>,
     /// What else is to be known about the text.
@@ -222,16 +225,23 @@ pub(crate) async fn extract(cx: &ToolCx, path: &Path, stat: &FileStat, kind: Kin
     let looked_at = SystemTime::now();
     let bytes = cx.environment.read(path, 0..LARGEST).await.map_err(Trouble::File)?;
     let done = cx.environment.isolated(kind.work(), &bytes, LIMITS).await;
-    let told = done.map_err(|error| Trouble::Unreadable(error.to_string()))?;
+    let told = done.map_err(|error| Trouble::Unreadable(one_line(&error.to_string())))?;
     let read: Result<Extracted, String> =
         serde_json::from_slice(&told).map_err(|error| Trouble::Unreadable(format!("it was read in vain ({error})")))?;
-    let extracted = read.map_err(Trouble::Unreadable)?;
+    let extracted = read.map_err(|why| Trouble::Unreadable(one_line(&why)))?;
     let layout = Layout::of(extracted.text.as_bytes(), LineFeed::Byte);
     let document = Arc::new(Document { extracted, layout, fingerprint: Fingerprint::of(&bytes) });
     if let Some(version) = settled(stat, looked_at) {
         kept.keep(source(version), Arc::clone(&document));
     }
     Ok(document)
+}
+
+/// What a parser says may quote the document.
+fn one_line(why: &str) -> String {
+    let line = why.split(char::is_whitespace).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let end = line.char_indices().nth(MOST_WHY).map_or(line.len(), |(at, _)| at);
+    line[..end].to_owned()
 }
 
 /// What it is that a text in the place of these bytes would destroy, in words; `None` where nothing would be lost but a text.

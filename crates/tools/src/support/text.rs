@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hermes_core::{FileError, ToolCx, ToolError, grouped};
+use hermes_core::{Environment, FileError, FileErrorKind, ToolCx, ToolError, grouped};
 
 use super::document;
 
@@ -62,6 +62,20 @@ pub(crate) async fn read_for_editing(cx: &ToolCx, tool: &str, path: &Path) -> Re
         return Ok(bytes);
     }
     Err(ToolError::tell(format!("{tool}: {shown} is binary, not text; it was not changed")))
+}
+
+/// Writes the new content of a file that was read before, unless somebody else has written to it in between.
+pub(crate) async fn write_after(
+    environment: &dyn Environment,
+    path: &Path,
+    before: &[u8],
+    after: &[u8],
+) -> Result<(), FileError> {
+    if environment.read(path, 0..u64::MAX).await? != before {
+        let why = "it was changed by somebody else while it was edited; read it again";
+        return Err(FileError { path: path.to_path_buf(), kind: FileErrorKind::Other, why: why.into() });
+    }
+    environment.write(path, after).await.map(drop)
 }
 
 /// Whether a content is text that can be edited.

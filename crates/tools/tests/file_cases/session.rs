@@ -129,7 +129,8 @@ impl Session {
             let home = self.home.user_home();
             let variables = std::env::vars_os().filter(|(name, _)| name != "HOME");
             let variables = variables.chain([("HOME".into(), home.clone().into())]);
-            Task::new(Arc::new(LocalEnvironment::new(&self.home.work(), &home, variables, &[]).unwrap())).in_conversation()
+            Task::new(Arc::new(LocalEnvironment::new(&self.home.work(), &home, variables, &[]).unwrap()))
+                .in_conversation()
         });
         let request = ToolCall { id: "case".into(), name: tool.into(), arguments };
         let cancel = CancellationToken::new();

@@ -73,7 +73,13 @@ impl Session {
         let policy = Policy::read(Some(&json!({})), &[]).unwrap();
         let guard = Guard::new(&user, "user", &home.home(), PathPolicy::new(&user, home.home()), policy);
         let dispatcher = Dispatcher::new(registry, Arc::new(guard));
-        Self { home, dispatcher, visible, task: Task::new(environment).in_conversation(), cancel: CancellationToken::new() }
+        Self {
+            home,
+            dispatcher,
+            visible,
+            task: Task::new(environment).in_conversation(),
+            cancel: CancellationToken::new(),
+        }
     }
 
     /// The conversation is made shorter.

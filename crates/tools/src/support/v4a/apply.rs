@@ -15,6 +15,7 @@ use std::sync::Arc;
 use hermes_core::{CancellationToken, Environment, FileError, FileErrorKind};
 
 use super::plan::Step;
+use crate::support::text::write_after;
 
 /// Why nothing was changed, or what of it could not be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl Journal {
     async fn make(&mut self, step: Step) -> Result<(), FileError> {
         let undo = match step {
             Step::Write { path, before, after } => {
-                self.environment.write(&path, &after).await?;
+                write_after(&*self.environment, &path, &before, &after).await?;
                 Undo::Write { path, before }
             }
             Step::Create { path, bytes } => {
