@@ -62,7 +62,8 @@ pub(crate) fn define_toolsets(config: &Config, registry: &Registry) -> Result<()
 pub(crate) fn dispatcher(world: &World, config: &Config, registry: &Arc<Registry>, guard: &Arc<Guard>) -> Judged {
     let secrets = Arc::new(approvals::secrets(world, config));
     let keeps = config.flag("checkpoints.enabled");
-    let recorder = keeps.then(|| Arc::new(Recorder::new(checkpoints::kept(world, config))) as _);
+    let recorder =
+        keeps.then(|| Arc::new(Recorder::new(checkpoints::kept(world, config), Some(Arc::clone(&secrets) as _))) as _);
     let hooks = Hooks { redactor: Some(Arc::clone(&secrets) as _), checkpointer: recorder, ..Hooks::default() };
     let dispatcher = Dispatcher::new(Arc::clone(registry), Arc::clone(guard) as _).with_hooks(hooks);
     Judged { dispatcher, secrets }

@@ -120,7 +120,17 @@ mod tests {
 
     #[test]
     fn a_path_of_another_system_is_no_file_of_a_strange_name() {
-        for raw in [r"C:\notes\a.md", "d:/notes/a.md", r"\\server\share\a.md", "", "  ", "a\0b", "~you/x", "file://host/x", "file:x"] {
+        for raw in [
+            r"C:\notes\a.md",
+            "d:/notes/a.md",
+            r"\\server\share\a.md",
+            "",
+            "  ",
+            "a\0b",
+            "~you/x",
+            "file://host/x",
+            "file:x",
+        ] {
             assert!(refusal(raw).is_some(), "{raw}");
         }
         assert!(refusal(r"C:\notes\a.md").unwrap().contains("/mnt/c/notes/a.md"));

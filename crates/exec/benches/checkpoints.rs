@@ -65,7 +65,7 @@ impl Here {
             cancel: CancellationToken::new(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let recorder = Recorder::new(checkpoints.clone());
+        let recorder = Recorder::new(checkpoints.clone(), None);
         Self { base, project, checkpoints, recorder, cx, turns: AtomicU64::new(0), runtime }
     }
 

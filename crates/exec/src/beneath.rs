@@ -102,6 +102,13 @@ impl Root {
         Ok(Self { folder, path: path.to_path_buf() })
     }
 
+    /// Opens a folder by a path on which there must be no link.
+    pub(crate) fn open_directly(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+        Ok(Self { folder, path: path.to_path_buf() })
+    }
+
     /// The same folder once more, whatever its path leads to by now.
     pub(crate) fn again(&self) -> io::Result<Self> {
         Ok(Self { folder: self.folder.try_clone()?, path: self.path.clone() })

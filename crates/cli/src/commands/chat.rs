@@ -145,6 +145,12 @@ fn taken_back(world: &World, config: &Config, again: bool, agent: &mut Agent) ->
             if again { "There is no undo to take back." } else { "No turn of this conversation has changed files." };
         return Ok(vec![what.to_owned(), "hermes checkpoints list --all shows what can be put back.".to_owned()]);
     };
+    if checkpoint.totals.is_none() {
+        return Ok(vec![
+            "What that turn left was not kept, so that nobody can tell its changes from yours.".to_owned(),
+            format!("hermes checkpoints diff {0} shows both, restore {0} takes both back.", checkpoint.id),
+        ]);
+    }
     let way = checkpoints.way_back(checkpoint)?;
     let changes = way.changes();
     let gone = checkpoints.go(way)?;

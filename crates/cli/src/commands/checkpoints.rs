@@ -1,9 +1,10 @@
 //! `hermes checkpoints list|diff|restore|prune`: what files were before turns changed them, and the way back.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_core::{Judge as _, grouped, plural};
+use hermes_core::{Judge as _, Redactor as _, grouped, plural};
 use hermes_exec::checkpoints::{Change, Checkpoint, CheckpointError, Checkpoints, Gone, Limits, Purpose, Totals};
 use serde_json::{Value, json};
 
@@ -98,7 +99,9 @@ pub(crate) fn prune_quietly(checkpoints: Checkpoints, world: &World) {
 impl From<CheckpointError> for Failure {
     fn from(error: CheckpointError) -> Self {
         match error {
-            CheckpointError::Unknown(_) | CheckpointError::Ambiguous(_) => Self::usage(visible(&error.to_string())),
+            CheckpointError::Unknown(_) | CheckpointError::Ambiguous(_) | CheckpointError::NoSuchPath(_) => {
+                Self::usage(visible(&error.to_string()))
+            }
             error => Self::new(visible(&error.to_string())),
         }
     }
@@ -192,6 +195,7 @@ fn diff(
     paths: &[PathBuf],
 ) -> Result<(), Failure> {
     let guard = approvals::guard(world, config)?;
+    let secrets = approvals::secrets(world, config);
     let way = checkpoints.way_to(checkpoint, paths)?;
     let shown = checkpoints.differences(&way, |path| guard.withholds(path, path).is_some());
     checkpoints.give_up(&way)?;
@@ -203,7 +207,9 @@ fn diff(
             .map_or_else(|_| world.shown(&path), |path| path.display().to_string());
         text += &painted(colour, "1", &format!("{} {}", change.letter(), visible(&name)));
         text.push('\n');
-        for line in diff.to_string().lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ ")) {
+        let diff = diff.to_string();
+        for line in secrets.redact(&diff).lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ "))
+        {
             text += &coloured(colour, &visible(line));
             text.push('\n');
         }
@@ -248,7 +254,8 @@ pub(crate) fn told(
         return vec!["The files are what they were; nothing was to be done.".to_owned()];
     }
     let mut lines = vec![head.to_owned()];
-    let done: Vec<&(PathBuf, Change)> = changes.iter().filter(|(path, _)| gone.done.contains(path)).collect();
+    let all: HashSet<&PathBuf> = gone.done.iter().collect();
+    let done: Vec<&(PathBuf, Change)> = changes.iter().filter(|(path, _)| all.contains(path)).collect();
     for (path, change) in done.iter().take(NAMED) {
         let verb = match change {
             Change::Added => "brought back",

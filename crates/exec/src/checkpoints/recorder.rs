@@ -6,26 +6,36 @@
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use hermes_core::{Changes, Checkpointer, CommandPlace, HookCall, ToolCx, Touches};
+use hermes_core::{Changes, Checkpointer, CommandPlace, HookCall, Redactor, ToolCx, Touches};
 
 use super::difference::between;
+use super::notes::Note;
 use super::snapshot::Snapshot;
 use super::store::{Sharing, Store};
-use super::{CheckpointError, Checkpoints, Note, Project, Purpose, Target, Totals, WAIT, Wish, wish_of};
+use super::{CheckpointError, Checkpoints, Project, Purpose, Target, Totals, WAIT, Wish};
 
 /// The longest reason that is kept, in characters.
 const REASON: usize = 120;
 
 /// Takes the checkpoints of everything that goes on in this process. A handle: clones are the same recorder.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Recorder {
     checkpoints: Checkpoints,
+    /// Takes secrets out of what is written down about a call.
+    redactor: Option<Arc<dyn Redactor>>,
     state: Arc<Mutex<State>>,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("checkpoints", &self.checkpoints).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -60,8 +70,8 @@ struct Plan {
 
 impl Recorder {
     /// One that keeps them there.
-    pub fn new(checkpoints: Checkpoints) -> Self {
-        Self { checkpoints, state: Arc::default() }
+    pub fn new(checkpoints: Checkpoints, redactor: Option<Arc<dyn Redactor>>) -> Self {
+        Self { checkpoints, redactor, state: Arc::default() }
     }
 
     fn keep(&self, task: &str, turn: u64, reason: &str, plan: &Plan) -> Result<(), String> {
@@ -69,8 +79,8 @@ impl Recorder {
         if state.open.get(task).is_some_and(|open| open.turn != turn)
             && let Some(open) = state.open.remove(task)
         {
-            // A turn that nobody closed is closed by the next one.
-            self.close(&open).map_err(|error| error.to_string())?;
+            // A turn that nobody closed is closed by the next one. If that fails, it stays without an end.
+            let _ = self.close(&open);
         }
         let refused = self.add(&mut state, task, turn, reason, plan).map_err(|error| error.to_string())?;
         // Who is told the same before every call does not listen.
@@ -90,12 +100,13 @@ impl Recorder {
         let root = self.checkpoints.project(&plan.folder);
         let mut wish = Wish::default();
         let open = state.open.get(task);
-        if open.is_none_or(|open| !open.tried.contains(&root)) {
+        let is_new = |path: &Path| open.is_none_or(|open| !open.snapshot.keeps(path));
+        // A project within one that is kept already is a part of it.
+        if open.is_none_or(|open| !open.tried.contains(&root)) && is_new(&root) {
             wish.areas.push(root.clone());
         }
         for path in plan.named.iter().flat_map(|path| real_paths(path)) {
-            let is_new = open.is_none_or(|open| !open.snapshot.covers(&path));
-            if is_new && !self.checkpoints.own.iter().any(|own| path.starts_with(own)) {
+            if is_new(&path) && !self.checkpoints.own.iter().any(|own| path.starts_with(own)) {
                 wish.named.push(path);
             }
         }
@@ -104,31 +115,45 @@ impl Recorder {
         }
         let _store = self.checkpoints.lock_store(Sharing::Shared, Instant::now() + WAIT)?;
         let store = Store::open(&self.checkpoints.store())?;
-        if open.is_none() {
-            let project = Project::of(&root);
-            let id = store.new_id(&project.key);
-            let note = Note {
-                project: root.to_string_lossy().into_owned(),
-                purpose: Purpose::Turn,
-                reason: reason.to_owned(),
-                task: task.to_owned(),
-                undoes: None,
-            };
-            let message = note.message();
-            let open = Open { turn, project, id, message, snapshot: Snapshot::default(), tried: HashSet::new() };
+        let mut open = match state.open.remove(task) {
+            Some(open) => open,
+            None => {
+                let project = Project::of(&root);
+                let id = store.new_id(&project.key);
+                let note = Note {
+                    key: project.key.clone(),
+                    project: root.to_string_lossy().into_owned(),
+                    purpose: Purpose::Turn,
+                    reason: reason.to_owned(),
+                    task: task.to_owned(),
+                    undoes: None,
+                };
+                let message = note.message();
+                Open { turn, project, id, message, snapshot: Snapshot::default(), tried: HashSet::new() }
+            }
+        };
+        let is_begun = !open.tried.is_empty();
+        let place = || Target { reference: open.project.reference(&open.id, "before"), message: open.message.clone() };
+        let taken = self.checkpoints.lock_project(&open.project).and_then(|_lock| {
+            self.checkpoints.take(&store, &open.project, &wish, &mut open.snapshot, |_, _| Some(place()))
+        });
+        if taken.is_ok() {
+            open.tried.insert(root);
+        }
+        // Without a beginning there is nothing to go on with: the next call tries again.
+        if taken.is_ok() || is_begun {
             state.open.insert(task.to_owned(), open);
         }
-        let Some(open) = state.open.get_mut(task) else { return Ok(Vec::new()) };
-        let _project = self.checkpoints.lock_project(&open.project)?;
-        open.tried.insert(root);
-        let place = || Target { reference: open.project.reference(&open.id, "before"), message: open.message.clone() };
-        let refused = self.checkpoints.take(&store, &open.project, &wish, &mut open.snapshot, |_| Some(place()))?;
+        let refused = taken?;
         let matters = |why: &CheckpointError| {
-            plan.is_open
-                || !matches!(
-                    why,
-                    CheckpointError::TooMany { .. } | CheckpointError::TooLarge { .. } | CheckpointError::Everything(_)
-                )
+            let is_about_the_rest = match why {
+                CheckpointError::TooMany { folder, .. } | CheckpointError::TooLarge { folder, .. } => {
+                    !wish.named.contains(folder)
+                }
+                CheckpointError::Everything(_) | CheckpointError::Own(_) => true,
+                _ => false,
+            };
+            plan.is_open || !is_about_the_rest
         };
         Ok(refused.iter().filter(|why| matters(why)).map(ToString::to_string).collect())
     }
@@ -141,14 +166,21 @@ impl Recorder {
         let store = Store::open(&checkpoints.store())?;
         let mut now = Snapshot::default();
         let changed = Cell::new(false);
-        let place = |now: &Snapshot| {
+        let place = |now: &Snapshot, refused: &[CheckpointError]| {
             let changes = between(&open.snapshot, now);
-            changed.set(!changes.is_empty());
+            // Where not everything could be looked at, nobody can say that nothing changed.
+            changed.set(!changes.is_empty() || !refused.is_empty());
             let message = || Totals::of(&changes).message();
             changed.get().then(|| Target { reference: open.project.reference(&open.id, "after"), message: message() })
         };
-        checkpoints.take(&store, &open.project, &wish_of(&open.snapshot), &mut now, place)?;
-        if changed.get() { Ok(()) } else { store.point(&[(&open.project.reference(&open.id, "before"), None)]) }
+        let wish = Wish::again(&open.snapshot);
+        let refused = checkpoints.take(&store, &open.project, &wish, &mut now, place)?;
+        if !changed.get() {
+            store.point(&[(&open.project.reference(&open.id, "before"), None)])?;
+        }
+        // What could not be kept as a whole before is no news.
+        let is_news = |why: &CheckpointError| !matches!(why, CheckpointError::Everything(_) | CheckpointError::Own(_));
+        refused.into_iter().find(is_news).map_or(Ok(()), Err)
     }
 
     fn settled(&self, task: &str) -> Result<(), CheckpointError> {
@@ -222,6 +254,7 @@ impl Checkpointer for Recorder {
         let Some(plan) = plan(touches, cx) else { return Ok(()) };
         let (recorder, task, turn) = (self.clone(), call.task.to_owned(), call.turn);
         let reason = reason(call.spec.name.as_str(), touches, &cx.environment.cwd());
+        let reason = self.redactor.as_ref().map_or(reason.clone(), |redactor| redactor.redact(&reason).into_owned());
         let kept = tokio::task::spawn_blocking(move || recorder.keep(&task, turn, &reason, &plan)).await;
         kept.unwrap_or_else(|error| Err(error.to_string()))
     }

@@ -31,12 +31,18 @@ pub(super) fn plan(
     let (mut steps, mut left) = (BTreeMap::new(), Vec::new());
     for path in paths {
         let why = match (target.at(&path), now.at(&path)) {
-            (Known::Nothing, _) | (_, Known::Nothing) => "nothing is known of it".to_owned(),
+            (Known::Nothing, _) => "nothing is known of it".to_owned(),
+            (_, Known::Nothing) => "it cannot be looked at now".to_owned(),
             (Known::Here(Entry::LeftOut { why, .. }), _) => format!("it was {} then", why.in_words()),
             (_, Known::Here(Entry::LeftOut { why, .. })) => {
                 format!("it is {} now, so there would be no way back", why.in_words())
             }
             (Known::NotThere, Known::NotThere) => continue,
+            (Known::Here(_), Known::Here(entry))
+                if target.areas.contains_key(&path) && !matches!(entry, Entry::Folder { .. }) =>
+            {
+                "something else stands in the place of the project".to_owned()
+            }
             (Known::Here(entry), _) => {
                 steps.insert(path, Step::Put(*entry));
                 continue;
@@ -48,7 +54,24 @@ pub(super) fn plan(
         };
         left.push(Left { path, why });
     }
+    let missing = folders_to_make(target, now, &steps);
+    steps.extend(missing);
     (steps, left)
+}
+
+/// The folders without which what is put back has no place, where nobody asked for them.
+fn folders_to_make(target: &Snapshot, now: &Snapshot, steps: &BTreeMap<PathBuf, Step>) -> BTreeMap<PathBuf, Step> {
+    let mut missing = BTreeMap::new();
+    for path in steps.iter().filter(|(_, step)| matches!(step, Step::Put(_))).map(|(path, _)| path) {
+        for above in path.ancestors().skip(1) {
+            if steps.contains_key(above) || missing.contains_key(above) || now.at(above) != Known::NotThere {
+                break;
+            }
+            let Known::Here(entry @ Entry::Folder { .. }) = target.at(above) else { break };
+            missing.insert(above.to_path_buf(), Step::Put(*entry));
+        }
+    }
+    missing
 }
 
 /// Takes the steps. Answers the paths that are as they should be now, and the others.
@@ -151,7 +174,7 @@ impl Work<'_> {
 
     fn place(&self, path: &Path) -> io::Result<Place> {
         let base = self.now.base_of(path);
-        Root::open(base)?.place(path.strip_prefix(base).unwrap_or(path))
+        Root::open_directly(base)?.place(path.strip_prefix(base).unwrap_or(path))
     }
 
     /// The place of a path, if it is as it was when it was kept, and what is there.
@@ -163,7 +186,8 @@ impl Work<'_> {
             (Some(_), None) => false,
             // What was done inside a folder changes its times.
             (Some(look), Some(known)) if look.is_folder() => known.is_folder(),
-            (Some(look), Some(known)) => look == known,
+            // The count of names, and with it the time of the last change, may be our own doing: another name went.
+            (Some(look), Some(known)) => Look { links: known.links, ctime: known.ctime, ..*look } == *known,
         };
         if is_same { Ok((place, look)) } else { Err(Trouble::Changed) }
     }

@@ -100,8 +100,8 @@ impl Why {
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::TooLarge => "too large to be kept",
-            Self::Unreadable => "could not be read",
-            Self::Special => "is no file, folder or link",
+            Self::Unreadable => "not readable",
+            Self::Special => "no file, folder or link",
         }
     }
 }
@@ -138,9 +138,22 @@ impl Snapshot {
         }
     }
 
-    /// Whether it says anything about a path.
-    pub(super) fn covers(&self, path: &Path) -> bool {
-        self.at(path) != Known::Nothing
+    /// Whether it says enough about a path to bring back what was there.
+    pub(super) fn keeps(&self, path: &Path) -> bool {
+        !matches!(self.at(path), Known::Nothing | Known::Here(Entry::LeftOut { .. }))
+    }
+
+    /// Adds what another one knows and this one does not.
+    pub(super) fn learn(&mut self, other: Self) {
+        let new: Vec<OsString> =
+            other.entries.keys().filter(|name| self.at(Path::new(name)) == Known::Nothing).cloned().collect();
+        for name in new {
+            self.entries.extend(other.entries.get(&name).map(|entry| (name.clone(), *entry)));
+            self.looks.extend(other.looks.get(&name).map(|look| (name, *look)));
+        }
+        for (root, area) in other.areas {
+            self.areas.entry(root).or_insert(area);
+        }
     }
 
     /// The folder as whose part a path is reached: the innermost area around it, else the folder that it is in.

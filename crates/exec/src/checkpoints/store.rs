@@ -12,15 +12,16 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::CheckpointError;
+use super::notes::in_letters;
 use super::snapshot::{Blob, Facts, Snapshot, Stored};
 use super::take::Index;
-use super::{CheckpointError, in_letters};
 
 /// In a snapshot's tree: the picture of this machine's paths.
 const FILES: &str = "files";
@@ -94,12 +95,24 @@ pub(super) fn git_version() -> Result<String, CheckpointError> {
 impl Store {
     /// Opens the repository in `folder`, which is made if it is not there.
     pub(super) fn open(folder: &Path) -> Result<Self, CheckpointError> {
-        let store = Self { folder: folder.to_path_buf() };
-        if !folder.join("HEAD").is_file() {
-            private_folder(folder).map_err(|error| CheckpointError::io("make", folder, &error))?;
-            store.answer(&["init", "--quiet", "--bare", "--initial-branch=none", "--template="])?;
+        if let Some(store) = Self::existing(folder) {
+            return Ok(store);
         }
-        Ok(store)
+        // Made beside its place, so that nobody finds half of one.
+        let failed = |error: io::Error| CheckpointError::io("make", folder, &error);
+        let owner_only = fs::Permissions::from_mode(0o700);
+        let base = folder.parent().unwrap_or(folder);
+        private_folder(base).map_err(failed)?;
+        let new = tempfile::Builder::new().prefix("store-").permissions(owner_only).tempdir_in(base).map_err(failed)?;
+        let store = Self { folder: new.path().to_path_buf() };
+        store.answer(&["init", "--quiet", "--bare", "--initial-branch=none", "--template="])?;
+        match fs::rename(new.path(), folder) {
+            Ok(()) => drop(new.keep()),
+            // Somebody else was faster.
+            Err(_) if folder.join("HEAD").is_file() => {}
+            Err(error) => return Err(failed(error)),
+        }
+        Ok(Self { folder: folder.to_path_buf() })
     }
 
     /// One that is there; `None` if there never was a checkpoint.

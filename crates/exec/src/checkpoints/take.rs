@@ -56,15 +56,35 @@ impl<'a> Taker<'a> {
         Self { limits, own, index, deadline, began, unsent: HashMap::new(), waiting: 0 }
     }
 
-    /// Adds everything in `folder` to the snapshot. An error leaves the snapshot as it was.
+    /// Adds everything in `folder` that the snapshot does not know yet. An error leaves the snapshot as it was.
     pub(super) fn area(&mut self, snapshot: &mut Snapshot, folder: &Path) -> Result<(), CheckpointError> {
         let reach = Reach { entries: self.limits.entries, bytes: self.limits.total_bytes, by_policy: true };
-        self.whole(snapshot, folder, &reach)
+        let mut area = Snapshot::default();
+        self.whole(&mut area, folder, &reach)?;
+        snapshot.learn(area);
+        Ok(())
+    }
+
+    /// Looks at a path that another snapshot knows, whatever the policy says of it now. What cannot be looked at stays unknown.
+    pub(super) fn again(&mut self, snapshot: &mut Snapshot, path: &Path) -> Result<(), CheckpointError> {
+        let Some(parent) = path.parent() else { return Ok(()) };
+        match Root::open_directly(parent).and_then(|root| root.look(path.strip_prefix(parent).unwrap_or(path))) {
+            Ok(Some(look)) => {
+                self.add(snapshot, path.to_path_buf(), look, NAMED_BYTES.max(self.limits.file_bytes))?;
+            }
+            Ok(None) => drop(snapshot.absent.insert(path.to_path_buf())),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                snapshot.absent.insert(path.to_path_buf());
+            }
+            // A link stands in the way, or a permission.
+            Err(_) => {}
+        }
+        Ok(())
     }
 
     fn whole(&mut self, snapshot: &mut Snapshot, folder: &Path, reach: &Reach) -> Result<(), CheckpointError> {
         let failed = |error: io::Error| CheckpointError::io("read", folder, &error);
-        let root = Root::open(folder).map_err(failed)?;
+        let root = Root::open_directly(folder).map_err(failed)?;
         let itself = root.itself().map_err(failed)?;
         let mut area = Area::default();
         let mut found: Vec<(PathBuf, Look)> = vec![(folder.to_path_buf(), itself)];
@@ -122,11 +142,12 @@ impl<'a> Taker<'a> {
     /// Adds a path that a call names: a file, a link, a folder that is not too large, or that nothing is there.
     pub(super) fn named(&mut self, snapshot: &mut Snapshot, path: &Path) -> Result<(), CheckpointError> {
         let Some(parent) = path.parent() else { return Ok(()) };
-        let look = match Root::open(parent).and_then(|root| root.look(path.strip_prefix(parent).unwrap_or(path))) {
-            Ok(look) => look,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(CheckpointError::io("look at", path, &error)),
-        };
+        let look =
+            match Root::open_directly(parent).and_then(|root| root.look(path.strip_prefix(parent).unwrap_or(path))) {
+                Ok(look) => look,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(CheckpointError::io("look at", path, &error)),
+            };
         let Some(look) = look else {
             // Folders that would be made on the way are as new as what will be in them.
             let missing = path.ancestors().take_while(|above| fs::symlink_metadata(above).is_err());
@@ -134,9 +155,15 @@ impl<'a> Taker<'a> {
             return Ok(());
         };
         if look.is_folder() {
-            return self.whole(snapshot, path, &Reach { entries: NAMED_ENTRIES, bytes: NAMED_BYTES, by_policy: false });
+            let mut folder = Snapshot::default();
+            self.whole(&mut folder, path, &Reach { entries: NAMED_ENTRIES, bytes: NAMED_BYTES, by_policy: false })?;
+            snapshot.learn(folder);
+            return Ok(());
         }
-        self.add(snapshot, path.to_path_buf(), look, NAMED_BYTES.max(self.limits.file_bytes))
+        let most = NAMED_BYTES.max(self.limits.file_bytes);
+        self.add(snapshot, path.to_path_buf(), look, most)?;
+        let is_too_large = look.kind == Kind::File && look.size > most;
+        if is_too_large { Err(CheckpointError::TooLarge { folder: path.to_path_buf(), most }) } else { Ok(()) }
     }
 
     fn add(&mut self, snapshot: &mut Snapshot, path: PathBuf, look: Look, most: u64) -> Result<(), CheckpointError> {
@@ -189,7 +216,7 @@ impl<'a> Taker<'a> {
         let path = Path::new(name);
         let again = || -> io::Result<Vec<u8>> {
             let parent = path.parent().unwrap_or(path);
-            let look = Root::open(parent)?.look(path.strip_prefix(parent).unwrap_or(path))?;
+            let look = Root::open_directly(parent)?.look(path.strip_prefix(parent).unwrap_or(path))?;
             read(path, &look.ok_or(io::ErrorKind::NotFound)?, NAMED_BYTES.max(self.limits.file_bytes))
         };
         match again() {
@@ -226,13 +253,14 @@ enum Unread {
 /// The bytes of a regular file, or where a link leads. Never waits for a pipe's other end.
 fn read(path: &Path, look: &Look, most: u64) -> io::Result<Vec<u8>> {
     let parent = path.parent().unwrap_or(path);
-    let place = Root::open(parent)?.place(path.strip_prefix(parent).unwrap_or(path))?;
+    let place = Root::open_directly(parent)?.place(path.strip_prefix(parent).unwrap_or(path))?;
     if look.kind == Kind::Link {
         return Ok(place.target()?.into_os_string().into_vec());
     }
     let mut bytes = Vec::with_capacity(usize::try_from(look.size).unwrap_or(0).min(WAITING_BYTES));
     place.read()?.take(most + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    // It has grown since it was looked at.
+    if bytes.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
 /// The files and links of the tree that was stored last, and what they looked like.

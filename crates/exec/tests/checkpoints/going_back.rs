@@ -212,3 +212,58 @@ fn a_difference_is_shown_and_a_secret_is_not_quoted() {
     here.checkpoints.go(way).unwrap();
     assert_eq!(here.read(".env").unwrap(), "KEY=old-secret\n");
 }
+
+#[test]
+fn a_project_that_became_a_link_is_not_what_was_kept() {
+    let here = Here::new();
+    here.write("x", "1");
+    here.turn(|here| here.write("x", "2"));
+    let other = here.home.join("code").join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("keep.txt"), "keep").unwrap();
+    fs::write(other.join("x"), "other").unwrap();
+    fs::rename(&here.project, here.home.join("code").join("moved")).unwrap();
+    symlink(&other, &here.project).unwrap();
+    let gone = here.restore(&here.last());
+    assert_eq!(gone.done, [] as [std::path::PathBuf; 0]);
+    assert!(!gone.left.is_empty());
+    assert_eq!(fs::read_to_string(other.join("x")).unwrap(), "other");
+    assert!(other.join("keep.txt").exists());
+}
+
+#[test]
+fn a_further_name_that_a_turn_gave_a_file_goes_and_the_file_is_as_it_was() {
+    let here = Here::new();
+    here.write("a", "1");
+    let before = here.tree();
+    here.turn(|here| {
+        here.write("a", "2");
+        fs::hard_link(here.at("a"), here.at("b")).unwrap();
+    });
+    assert_eq!(here.undo().left, []);
+    assert_eq!(here.tree(), before);
+}
+
+#[test]
+fn a_path_comes_back_with_the_folders_that_it_needs() {
+    let here = Here::new();
+    here.write("a/b/c.txt", "1");
+    here.write("a/d.txt", "1");
+    here.turn(|here| fs::remove_dir_all(here.at("a")).unwrap());
+    let gone = here.checkpoints.go(here.checkpoints.way_to(&here.last(), &[here.at("a/b/c.txt")]).unwrap()).unwrap();
+    assert_eq!(gone.left, []);
+    assert!(here.at("a/b/c.txt").exists() && !here.at("a/d.txt").exists());
+    let error = here.checkpoints.way_to(&here.last(), &[here.at("nosuch")]).unwrap_err();
+    assert!(error.to_string().contains("nosuch"), "{error}");
+}
+
+#[test]
+fn what_was_left_out_and_is_gone_is_named() {
+    let here = Here::new();
+    here.write(".git/HEAD", "ref: refs/heads/main");
+    here.write("a", "1");
+    here.turn(|here| fs::remove_dir_all(&here.project).unwrap());
+    let gone = here.undo();
+    assert_eq!(here.read("a").unwrap(), "1");
+    assert_eq!(gone.left.iter().map(|left| left.path.clone()).collect::<Vec<_>>(), [here.at(".git")]);
+}

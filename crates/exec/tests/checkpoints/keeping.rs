@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use hermes_core::Touches;
-use hermes_exec::checkpoints::{Checkpoints, Limits};
+use hermes_exec::checkpoints::{Checkpoints, Limits, Recorder};
 
-use crate::place::Here;
+use crate::place::{Here, TASK};
 
 #[test]
 fn a_turn_that_changes_nothing_leaves_nothing_and_one_that_only_reads_is_not_looked_at() {
@@ -59,9 +59,10 @@ fn a_file_that_is_too_large_is_neither_brought_back_nor_lost() {
         here.write("a.txt", "1");
     });
     let gone = here.undo();
-    assert_eq!(gone.left.len(), 3, "{:?}", gone.left);
+    assert_eq!(gone.left.len(), 2, "{:?}", gone.left);
     assert_eq!(here.read("large").unwrap().len(), 3000);
-    assert_eq!(here.read("grows").unwrap().len(), 3000);
+    // It is kept as it is now, whatever its size, because it was kept before: so there is a way back.
+    assert_eq!(here.read("grows").unwrap(), "small");
     assert_eq!(here.read("new").unwrap().len(), 3000);
     assert_eq!(here.read("a.txt"), None);
 }
@@ -226,4 +227,124 @@ fn two_sessions_and_a_prune_at_the_same_time_lose_nothing() {
         here.undo();
         assert_eq!(here.read("a.txt").unwrap(), text.to_string());
     }
+}
+
+#[test]
+fn a_turn_that_makes_a_project_too_large_is_undone_all_the_same() {
+    let here = Here::with(Limits { entries: 50, ..Limits::default() });
+    here.write("important.txt", "1");
+    here.write("other.txt", "1");
+    here.turn_until_settled(|here| {
+        fs::remove_file(here.at("important.txt")).unwrap();
+        here.write("other.txt", "2");
+        (0..100).for_each(|at| here.write(&format!("many/{at}"), ""));
+    })
+    .unwrap_err();
+    let gone = here.undo();
+    assert_eq!((here.read("important.txt").unwrap(), here.read("other.txt").unwrap()), ("1".into(), "1".into()));
+    assert!(gone.left.iter().any(|left| left.why.contains("more than 50")), "{:?}", gone.left);
+    assert!(here.at("many/7").exists(), "nobody has looked for what was added");
+}
+
+#[test]
+fn what_a_turn_makes_ignored_marked_or_derived_comes_back() {
+    let here = Here::new();
+    here.write("src/main.rs", "fn main() {}");
+    here.write("src/lib.rs", "1");
+    here.write("d/f", "1");
+    here.write("target/notes", "1");
+    here.write("big.log", &"x".repeat(900_000));
+    here.write(".gitignore", "*.log\n");
+    let before = here.tree();
+    here.turn(|here| {
+        here.write(".gitignore", "src/\n*.log\n");
+        fs::remove_file(here.at("src/main.rs")).unwrap();
+        here.write("src/lib.rs", "broken");
+        here.write("d/CACHEDIR.TAG", "");
+        here.write("d/f", "2");
+        here.write("Cargo.toml", "");
+        here.write("target/notes", "lost");
+        here.write("big.log", &"y".repeat(2_000_000));
+    });
+    here.undo();
+    let mut now = here.tree();
+    // What was new in a folder that nobody looks into any more may stay.
+    now.remove(std::path::Path::new("d/CACHEDIR.TAG"));
+    assert_eq!(now, before);
+}
+
+#[test]
+fn a_second_project_in_a_turn_does_not_pass_for_how_it_was_before() {
+    let here = Here::new();
+    fs::create_dir(here.at(".git")).unwrap();
+    here.write("vendor/x/.git/HEAD", "ref: refs/heads/main");
+    here.write("vendor/x/a", "1");
+    let inside = Touches { runs_in: Some(here.at("vendor/x")), ..Touches::executing("make") };
+    here.turn_in_steps(
+        &[Touches::executing("make"), inside],
+        &[
+            &|here: &Here| {
+                here.write("vendor/x/a", "2");
+                here.write("vendor/x/n", "2");
+            },
+            &|here: &Here| here.write("vendor/x/b", "3"),
+        ],
+    );
+    here.undo();
+    assert_eq!(here.read("vendor/x/a").unwrap(), "1");
+    assert!(here.read("vendor/x/n").is_none() && here.read("vendor/x/b").is_none());
+}
+
+#[test]
+fn a_large_file_that_a_call_names_is_kept_and_one_that_is_too_large_for_that_is_said() {
+    let here = Here::with(Limits { file_bytes: 1000, ..Limits::default() });
+    here.write("large", &"x".repeat(2000));
+    here.turn_with(&[Touches::writing(here.at("large"))], |here| here.write("large", "y")).unwrap();
+    assert_eq!(here.undo().left, []);
+    assert_eq!(here.read("large").unwrap().len(), 2000);
+    fs::File::create(here.at("huge")).unwrap().set_len(65 << 20).unwrap();
+    let why = here.turn_with(&[Touches::writing(here.at("huge"))], |_| {}).unwrap_err();
+    assert!(why.contains("huge"), "{why}");
+}
+
+#[test]
+fn a_turn_that_goes_on_is_not_given_up_by_others() {
+    let here = Here::with(Limits { checkpoints: 1, ..Limits::default() });
+    here.write("a.txt", "1");
+    here.turn(|here| {
+        here.write("a.txt", "2");
+        let other = Recorder::new(here.checkpoints.clone(), None);
+        here.turn_of(&other, |here| here.write("b.txt", "1"));
+        here.checkpoints.prune(SystemTime::now()).unwrap();
+    });
+    let mine = here.list().into_iter().find(|one| one.task == TASK).unwrap();
+    here.checkpoints.go(here.checkpoints.way_back(&mine).unwrap()).unwrap();
+    assert_eq!(here.read("a.txt").unwrap(), "1");
+}
+
+#[test]
+fn half_a_store_is_no_store() {
+    let here = Here::new();
+    let folder = here.home.join(".hermes/checkpoints/store-half");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("HEAD"), "ref: refs/heads/none\n").unwrap();
+    here.turn(|here| here.write("a.txt", "1"));
+    here.undo();
+    assert_eq!(here.read("a.txt"), None);
+}
+
+#[test]
+fn a_project_whose_name_is_no_text_is_a_project() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut here = Here::new();
+    here.project = here.home.join("code").join(std::ffi::OsStr::from_bytes(b"p\xff"));
+    fs::create_dir(&here.project).unwrap();
+    here.write("a.txt", "1");
+    let make = Touches { runs_in: Some(here.project.clone()), ..Touches::executing("make") };
+    here.turn_with(&[make], |here| here.write("a.txt", "2")).unwrap();
+    here.undo();
+    assert_eq!(here.read("a.txt").unwrap(), "1");
+    here.redo();
+    assert_eq!(here.read("a.txt").unwrap(), "2");
+    assert_eq!(here.checkpoints.list(Some(&here.project)).unwrap().len(), 3);
 }

@@ -69,7 +69,7 @@ impl Here {
             limits: hermes_core::Limits::default(),
             cancel: CancellationToken::new(),
         };
-        let recorder = Recorder::new(checkpoints.clone());
+        let recorder = Recorder::new(checkpoints.clone(), None);
         Self { _base: base, home, project, recorder, checkpoints, cx, turns: AtomicU64::new(0) }
     }
 
@@ -102,7 +102,7 @@ impl Here {
     /// A turn in which these calls together do this.
     pub(crate) fn turn_with(&self, calls: &[Touches], does: impl FnOnce(&Self)) -> Result<(), String> {
         let turn = self.turns.fetch_add(1, Ordering::Relaxed) + 1;
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = runtime();
         let mut kept = Ok(());
         for touches in calls {
             kept = kept.and(runtime.block_on(self.before(turn, touches)));
@@ -110,6 +110,37 @@ impl Here {
         does(self);
         runtime.block_on(self.recorder.settle(TASK)).unwrap();
         kept
+    }
+
+    /// The same; the error is what is said when the turn is over.
+    pub(crate) fn turn_until_settled(&self, does: impl FnOnce(&Self)) -> Result<(), String> {
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed) + 1;
+        let runtime = runtime();
+        runtime.block_on(self.before(turn, &Touches::executing("make"))).unwrap();
+        does(self);
+        runtime.block_on(self.recorder.settle(TASK))
+    }
+
+    /// A turn in which each call does one of these, right after it was kept.
+    pub(crate) fn turn_in_steps(&self, calls: &[Touches], does: &[&dyn Fn(&Self)]) {
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed) + 1;
+        let runtime = runtime();
+        for (touches, does) in calls.iter().zip(does) {
+            runtime.block_on(self.before(turn, touches)).unwrap();
+            does(self);
+        }
+        runtime.block_on(self.recorder.settle(TASK)).unwrap();
+    }
+
+    /// A turn of another process.
+    pub(crate) fn turn_of(&self, recorder: &Recorder, does: impl FnOnce(&Self)) {
+        let (spec, arguments) =
+            (ToolSpec::new(ToolName::new("terminal").unwrap(), serde_json::json!({})), JsonMap::new());
+        let call = HookCall { call_id: "call", task: "another", turn: 1, spec: &spec, arguments: &arguments };
+        let runtime = runtime();
+        runtime.block_on(recorder.before(call, &Touches::executing("make"), &self.cx)).unwrap();
+        does(self);
+        runtime.block_on(recorder.settle("another")).unwrap();
     }
 
     pub(crate) fn list(&self) -> Vec<Checkpoint> {
@@ -161,6 +192,10 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         all.insert(path.strip_prefix(root).unwrap().to_path_buf(), (metadata.mode(), content));
     }
     all
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().unwrap()
 }
 
 pub(crate) fn set_mode(path: &Path, mode: u32) {

@@ -17,10 +17,7 @@ pub(crate) const BUILTINS: &[Program] = &[
     prints(&["pushd"], pushd),
     prints(&["popd"], popd),
     prints(&["pwd"], pwd),
-    prints(
-        &["dirs", "times", "disown", "wait", "ulimit", "umask", "shopt", "getopts", "suspend", "logout"],
-        |_| {},
-    ),
+    prints(&["dirs", "times", "disown", "wait", "ulimit", "umask", "shopt", "getopts", "suspend", "logout"], |_| {}),
     runs(&["jobs"], jobs),
     prints(&["return", "exit", "break", "continue", "fg", "bg"], |_| {}),
     prints(&["echo", "gecho"], echo),

@@ -188,7 +188,18 @@ mod tests {
         for reader in ["ls -la", "/bin/cat x", "git status --short", "git diff HEAD", "find . -name x"] {
             assert!(reads(reader), "{reader}");
         }
-        for writer in ["git diff --output=x", "git checkout .", "git", "./test", "bin/cat x", "git grep -O./x", "uniq a b", "tee x", "make", "sed -i s/a/b/ x"] {
+        for writer in [
+            "git diff --output=x",
+            "git checkout .",
+            "git",
+            "./test",
+            "bin/cat x",
+            "git grep -O./x",
+            "uniq a b",
+            "tee x",
+            "make",
+            "sed -i s/a/b/ x",
+        ] {
             assert!(!reads(writer), "{writer}");
         }
     }

@@ -18,7 +18,9 @@ pub(super) fn taken_away(old: &str, new: &str) -> Option<(String, String)> {
     let first = |text: &str| numbered(text.split_inclusive('\n').next()?).map(|(number, _)| number);
     let new = match lines.iter().flatten().count() {
         0 => new.to_owned(),
-        all if all == lines.len() && first(old) == first(new) => lines.iter().flatten().map(|(_, rest)| *rest).collect(),
+        all if all == lines.len() && first(old) == first(new) => {
+            lines.iter().flatten().map(|(_, rest)| *rest).collect()
+        }
         _ => return None,
     };
     (!plain.trim().is_empty()).then_some((plain, new))
