@@ -41,7 +41,7 @@ impl Session {
         let visible = registry.snapshot().entries().map(|entry| entry.tool.spec().name.clone()).collect();
         let guard = Guard::new(&user, "user", &home.home(), PathPolicy::new(&user, home.home()), Policy::default());
         let dispatcher = Dispatcher::new(registry, Arc::new(guard));
-        Self { home, dispatcher, visible, task: Task::new(Arc::new(environment)) }
+        Self { home, dispatcher, visible, task: Task::new(Arc::new(environment)).in_conversation() }
     }
 
     /// A conversation with one of the documents that are kept beside this test.

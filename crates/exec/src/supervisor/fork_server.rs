@@ -18,6 +18,9 @@ use nix::unistd::{ForkResult, Pid, fork, setsid};
 use super::protocol::{self, Assignment, Order, Received, Role};
 use super::{supervise, tree, worker};
 
+/// How long a process that ends may take until its children have another parent.
+const HANDING_ON: Duration = Duration::from_secs(2);
+
 /// How many supervisors are remembered before those that have ended are looked for.
 const MOST_REMEMBERED: usize = 64;
 
@@ -197,6 +200,11 @@ fn warm_up(socket: &OwnedFd) {
 
 /// Ends what a supervisor left behind that was killed itself: its processes are ours now.
 fn sweep(supervisors: &mut Vec<i32>) {
+    // Whoever is about to end closes its connection first, and hands on its processes after that.
+    let began = Instant::now();
+    while supervisors.iter().any(|supervisor| tree::is_ending(*supervisor)) && began.elapsed() < HANDING_ON {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let children = forget_ended(supervisors);
     for orphan in children.into_iter().filter(|child| !supervisors.contains(child)) {
         tree::signal(orphan, Signal::SIGKILL);

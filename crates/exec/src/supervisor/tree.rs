@@ -41,6 +41,14 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
     found
 }
 
+/// Whether a process has begun to end and is not gone yet (`PF_EXITING` of the kernel, in the flags of proc_pid_stat(5)).
+pub(super) fn is_ending(pid: i32) -> bool {
+    const FLAGS: usize = 6;
+    const EXITING: u64 = 0x4;
+    let flags = stat_field(pid, FLAGS).and_then(|flags| flags.parse::<u64>().ok());
+    flags.is_some_and(|flags| flags & EXITING != 0)
+}
+
 fn kernel_lists_children() -> bool {
     let pid = std::process::id();
     fs::exists(format!("/proc/{pid}/task/{pid}/children")).unwrap_or(false)

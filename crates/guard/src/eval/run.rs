@@ -478,7 +478,7 @@ impl Machine<'_> {
         // A variable such as PATH or GIT_EXTERNAL_DIFF can make any program run another one.
         let is_plain = |name: &str| name.starts_with("LC_") || PLAIN_VARIABLES.contains(&name);
         let is_led = environment.iter().any(|(name, _)| !is_plain(name)) || call.machine.path_was_changed();
-        call.machine.reach.is_open |= is_led || !programs::only_reads(&call.words);
+        call.machine.reach.is_open |= is_led || !programs::only_reads(&call.name, &call.words);
         programs::run(&mut call);
         self.calls -= 1;
         if let Some(last) = last {

@@ -4,8 +4,6 @@
 //! (`xargs`, `timeout`) is looked at as a call of its own. A program that is missing costs a checkpoint that is thrown away;
 //! one too many would cost somebody's file.
 
-use crate::eval::base_name;
-
 /// Sorted.
 const READERS: &[&str] = &[
     ":",
@@ -151,19 +149,24 @@ const GIT: &[&str] = &[
 /// Folders of the system's own programs. `./test` is whatever lies there.
 const FOLDERS: &[&str] = &["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/"];
 
-/// Whether a command, the program first, changes nothing but what the program's model tells.
+/// Whether a command changes nothing but what its program's model tells. `name` is the program without its folder, `words` the
+/// command as it stands, the program first.
 ///
 /// What the settings of a repository make `git diff` run is not looked at here, but where somebody writes such settings.
-pub(crate) fn only_reads(words: &[String]) -> bool {
+pub(crate) fn only_reads(name: &str, words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return true };
-    let name = base_name(program);
-    if name != program && !FOLDERS.iter().any(|folder| program.strip_prefix(folder) == Some(name)) {
+    if program.contains('/') && !FOLDERS.iter().any(|folder| program.strip_prefix(folder) == Some(name)) {
         return false;
     }
     match name {
         "git" => {
             let verb = arguments.first().map(String::as_str).unwrap_or_default();
-            let leads_on = |word: &String| word.starts_with("--o") || word.starts_with("-O") || word.starts_with("-o");
+            let leads_on = |word: &String| {
+                word.starts_with("--output")
+                    || word.starts_with("--open")
+                    || word.starts_with("-O")
+                    || word.starts_with("-o")
+            };
             GIT.binary_search(&verb).is_ok() && !arguments.iter().any(leads_on)
         }
         name => READERS.binary_search(&name).is_ok(),
@@ -173,6 +176,7 @@ pub(crate) fn only_reads(words: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::base_name;
 
     #[test]
     fn the_tables_are_sorted() {
@@ -183,7 +187,7 @@ mod tests {
     fn a_way_to_write_is_no_reading() {
         let reads = |words: &str| {
             let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-            only_reads(&words)
+            only_reads(base_name(&words[0]), &words)
         };
         for reader in ["ls -la", "/bin/cat x", "git status --short", "git diff HEAD", "find . -name x"] {
             assert!(reads(reader), "{reader}");
