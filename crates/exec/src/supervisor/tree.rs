@@ -41,7 +41,7 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
     found
 }
 
-/// Whether a process has begun to end and is not gone yet (`PF_EXITING` of the kernel, in the flags of proc_pid_stat(5)).
+/// Whether a process has begun to end and is not gone yet (`PF_EXITING` of the kernel, in the flags of `proc_pid_stat(5)`).
 pub(super) fn is_ending(pid: i32) -> bool {
     const FLAGS: usize = 6;
     const EXITING: u64 = 0x4;
