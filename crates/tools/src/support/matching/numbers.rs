@@ -1,8 +1,8 @@
 //! Lines that were copied with the numbers that `read_file` puts before them.
 
 /// Both texts without numbers, if every line of the old one has one and they count up. The new text loses its own if it was
-/// made from the same lines: all of them are numbered, from the same number on. One that has numbers on some lines only is
-/// not understood.
+/// made from the same lines: they begin with the same number and grow; lines that came in between may have none. Other
+/// numbers are data, and then nobody can tell what is meant.
 pub(super) fn taken_away(old: &str, new: &str) -> Option<(String, String)> {
     let mut last = None;
     let mut plain = String::with_capacity(old.len());
@@ -14,15 +14,21 @@ pub(super) fn taken_away(old: &str, new: &str) -> Option<(String, String)> {
         last = Some(number);
         plain.push_str(rest);
     }
-    let lines: Vec<_> = new.split_inclusive('\n').map(numbered).collect();
-    let first = |text: &str| numbered(text.split_inclusive('\n').next()?).map(|(number, _)| number);
-    let new = match lines.iter().flatten().count() {
-        0 => new.to_owned(),
-        all if all == lines.len() && first(old) == first(new) => {
-            lines.iter().flatten().map(|(_, rest)| *rest).collect()
+    let first = numbered(old.split_inclusive('\n').next()?)?.0;
+    let mut grown: Option<u64> = None;
+    let mut plain_new = String::with_capacity(new.len());
+    for line in new.split_inclusive('\n') {
+        let Some((number, rest)) = numbered(line) else {
+            plain_new.push_str(line);
+            continue;
+        };
+        if grown.map_or(number != first, |before| number <= before) {
+            return None;
         }
-        _ => return None,
-    };
+        grown = Some(number);
+        plain_new.push_str(rest);
+    }
+    let new = plain_new;
     (!plain.trim().is_empty()).then_some((plain, new))
 }
 
@@ -41,12 +47,12 @@ mod tests {
     #[test]
     fn numbers_that_count_up_are_taken_away_and_others_are_text() {
         let plain = |old: &str, new: &str| taken_away(old, new);
-        assert_eq!(plain("  9|a\n 10|b", "  9|c\n 11|e"), Some(("a\nb".into(), "c\ne".into())));
+        assert_eq!(plain("  9|a\n 10|b", "  9|c\nd\n 11|e"), Some(("a\nb".into(), "c\nd\ne".into())));
         assert_eq!(plain("  9|a\n 10|b", "c\nd"), Some(("a\nb".into(), "c\nd".into())));
         // Data that looks like a number stays, or nothing is done.
         assert_eq!(plain("1|7|a", "1|7|z"), Some(("7|a".into(), "7|z".into())));
         assert_eq!(plain("1|7|a", "7|z"), None);
-        assert_eq!(plain("9|a\n10|b", "9|c\nd"), None);
+        assert_eq!(plain("9|a\n10|b", "9|c\n7|d"), None);
         assert_eq!(plain("12|a\n", ""), Some(("a\n".into(), String::new())));
         for text in [
             "a",
