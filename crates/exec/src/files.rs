@@ -17,6 +17,8 @@ use nix::unistd::{AccessFlags, faccessat};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
+use crate::beneath::Root;
+
 /// More links than this in one path is a circle (Linux's own limit, `path_resolution(7)`).
 const MOST_LINKS: usize = 40;
 
@@ -318,7 +320,7 @@ fn keep_owner_and_mode(file: &File, old: &fs::Metadata) -> io::Result<()> {
 }
 
 /// The access list that a file got from the default one of its folder.
-fn drop_access_list(file: &File) {
+pub(crate) fn drop_access_list(file: &File) {
     // A file system without such lists has none to drop.
     let _ = rustix::fs::fremovexattr(file, ACCESS_LIST);
 }
@@ -326,18 +328,11 @@ fn drop_access_list(file: &File) {
 /// Gives `file` the extended attributes of the one at `old`. The access list says who may read it, so it must be kept; what
 /// else there may be (acl(5), xattr(7)) is kept where that is possible.
 fn keep_attributes(old: &Path, file: &File) -> io::Result<()> {
-    let mut names = vec![0; 4096];
-    let length = loop {
-        match rustix::fs::listxattr(old, names.as_mut_slice()) {
-            Err(Errno::RANGE) if names.len() < 1 << 20 => names.resize(names.len() * 4, 0),
-            Err(_) => return Ok(()),
-            Ok(length) => break length,
-        }
-    };
-    for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-        let mut value = vec![0; 1 << 16];
-        let Ok(length) = rustix::fs::getxattr(old, name, value.as_mut_slice()) else { continue };
-        let kept = rustix::fs::fsetxattr(file, name, &value[..length], rustix::fs::XattrFlags::empty());
+    let (Some(folder), Some(name)) = (old.parent(), old.file_name()) else { return Ok(()) };
+    let attributes = Root::open(folder)?.place(Path::new(name))?.attributes();
+    // A file system without any has none to keep.
+    for (name, value) in attributes.unwrap_or_default() {
+        let kept = rustix::fs::fsetxattr(file, name.as_slice(), &value, rustix::fs::XattrFlags::empty());
         if name == ACCESS_LIST.as_bytes() {
             kept?;
         }

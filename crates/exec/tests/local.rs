@@ -261,9 +261,16 @@ async fn what_a_file_has_beside_its_content_stays_with_it() {
         value
     };
     assert_eq!(get("user.origin"), b"somewhere");
-    if has_access {
-        assert_eq!(get("system.posix_acl_access"), access);
+    if !has_access {
+        return;
     }
+    assert_eq!(get("system.posix_acl_access"), access);
+    // What the folder gives to new files is nothing that an old one gets by being written.
+    rustix::fs::removexattr(&path, "system.posix_acl_access").unwrap();
+    rustix::fs::setxattr(here.path(""), "system.posix_acl_default", &access, rustix::fs::XattrFlags::empty()).unwrap();
+    here.environment.write(&path, b"newer").await.unwrap();
+    let none = rustix::fs::getxattr(&path, "system.posix_acl_access", vec![0; 256].as_mut_slice());
+    assert!(none.is_err(), "{none:?}");
 }
 
 #[tokio::test]

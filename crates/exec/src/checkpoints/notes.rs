@@ -47,16 +47,10 @@ pub(super) fn note_of(checkpoint: &Checkpoint) -> Note {
 /// The checkpoints behind some references.
 pub(super) fn checkpoints(references: &[Reference]) -> Vec<Checkpoint> {
     let mut all: BTreeMap<(&str, &str), Checkpoint> = BTreeMap::new();
-    let parts = |reference: &'_ Reference| -> Option<(usize, usize)> {
-        let name = reference.name.strip_prefix("refs/hermes/")?;
-        let key = name.find('/')?;
-        Some((key, name[key + 1..].find('/')?))
-    };
     for which in ["before", "after", "undone"] {
         for reference in references {
-            let Some((key, id)) = parts(reference) else { continue };
-            let name = &reference.name["refs/hermes/".len()..];
-            let (key, id, kind) = (&name[..key], &name[key + 1..key + 1 + id], &name[key + id + 2..]);
+            let mut parts = reference.name.split('/').skip(2);
+            let (Some(key), Some(id), Some(kind)) = (parts.next(), parts.next(), parts.next()) else { continue };
             if kind != which {
                 continue;
             }

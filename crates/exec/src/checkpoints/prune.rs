@@ -1,7 +1,6 @@
 //! Giving up what is too old or too much, so that the store stays small.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::notes::checkpoints;
@@ -54,9 +53,9 @@ impl Checkpoints {
 
     /// What is too old or too many; `more`: and the oldest one of each project besides, but for its last one.
     fn outdated<'a>(&self, all: &'a [Checkpoint], now: SystemTime, more: bool) -> Vec<&'a Checkpoint> {
-        let mut projects: BTreeMap<&Path, Vec<&Checkpoint>> = BTreeMap::new();
+        let mut projects: BTreeMap<&str, Vec<&Checkpoint>> = BTreeMap::new();
         for checkpoint in all {
-            projects.entry(&checkpoint.project).or_default().push(checkpoint);
+            projects.entry(&checkpoint.key).or_default().push(checkpoint);
         }
         let mut goes = Vec::new();
         for checkpoints in projects.values_mut() {

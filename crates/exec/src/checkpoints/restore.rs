@@ -13,6 +13,7 @@ use super::snapshot::{Entry, Known, Snapshot};
 use super::store::Contents;
 use super::{CheckpointError, Left};
 use crate::beneath::{Look, Place, Root};
+use crate::files::drop_access_list;
 use crate::rehearsal::Kind;
 
 /// What is to be done with one path.
@@ -234,6 +235,8 @@ impl Work<'_> {
                 let attributes = has_some.then(|| place.attributes().ok()).flatten().unwrap_or_default();
                 self.dressed(&aside, path, here.as_ref(), |aside| {
                     let mut file = aside.create()?;
+                    // What the folder gives to new files is not what this one had.
+                    drop_access_list(&file);
                     file.write_all(&bytes)?;
                     if let Some(look) = here.filter(|look| !look.is_folder()) {
                         // Who may not give files away keeps them.
