@@ -155,6 +155,23 @@ impl Default for Limits {
 }
 
 impl ToolCx {
+    /// The context of a call that nobody but a program is behind: no person, no todo list, no processes, no judge, no
+    /// conversation. Whoever has one of them adds it.
+    pub fn of_a_program(environment: Arc<dyn Environment>) -> Self {
+        Self {
+            call_id: "call".into(),
+            environment,
+            asker: None,
+            todos: None,
+            processes: None,
+            judge: None,
+            segment: None,
+            scratch: Arc::default(),
+            limits: Limits::default(),
+            cancel: CancellationToken::new(),
+        }
+    }
+
     /// The absolute path that `raw` means in a call: see [`crate::stated_path`]. Everything that a tool does with a path
     /// begins here, so that who judges a call and who runs it speak of the same file.
     pub fn resolve(&self, raw: &str) -> PathBuf {

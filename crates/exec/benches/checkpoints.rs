@@ -12,9 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hermes_core::{
-    CancellationToken, Checkpointer as _, HookCall, JsonMap, Limits, Scratch, ToolCx, ToolName, ToolSpec, Touches,
-};
+use hermes_core::{Checkpointer as _, HookCall, JsonMap, ToolCx, ToolName, ToolSpec, Touches};
 use hermes_exec::LocalEnvironment;
 use hermes_exec::checkpoints::{self, Checkpoints, Recorder};
 use hermes_testkit::measure::{in_turn, ratio, shown, timed};
@@ -52,18 +50,7 @@ impl Here {
         let environment = LocalEnvironment::new(&project, &home, std::env::vars_os(), &[]).unwrap();
         let own = home.join(".hermes");
         let checkpoints = Checkpoints::new(&own.join("checkpoints"), &home, &[own], checkpoints::Limits::default());
-        let cx = ToolCx {
-            call_id: "call".into(),
-            environment: Arc::new(environment),
-            asker: None,
-            todos: None,
-            processes: None,
-            judge: None,
-            segment: None,
-            scratch: Arc::new(Scratch::default()),
-            limits: Limits::default(),
-            cancel: CancellationToken::new(),
-        };
+        let cx = ToolCx::of_a_program(Arc::new(environment));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let recorder = Recorder::new(checkpoints.clone(), None);
         Self { base, project, checkpoints, recorder, cx, turns: AtomicU64::new(0), runtime }

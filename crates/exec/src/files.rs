@@ -7,7 +7,9 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -309,6 +311,20 @@ pub fn list(path: &Path) -> Result<Vec<String>, FileError> {
         .map_err(failed)?;
     names.sort();
     Ok(names)
+}
+
+/// Makes a folder for its owner only. One that is there must be that already: its name may lie where everybody can make
+/// names.
+pub(crate) fn private_folder(folder: &Path) -> Result<(), String> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    match fs::symlink_metadata(folder) {
+        Ok(about) if about.is_dir() && about.uid() == nix::unistd::geteuid().as_raw() && about.mode() & 0o077 == 0 => {
+            Ok(())
+        }
+        Ok(_) => Err(format!("{} is not a folder that only its owner may enter", folder.display())),
+        Err(error) => Err(format!("cannot look at {}: {error}", folder.display())),
+    }
 }
 
 fn keep_owner_and_mode(file: &File, old: &fs::Metadata) -> io::Result<()> {

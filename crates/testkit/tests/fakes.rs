@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hermes_core::{
     Answer, Approval, Asker, CancellationToken, Command, Environment, EnvironmentError, FileErrorKind, FileKind,
-    FinishedHow, Limits, Question, Scratch, Tool, ToolCx, ToolError, ToolResult, Touches,
+    FinishedHow, Question, Tool, ToolCx, ToolError, ToolResult, Touches,
 };
 use hermes_testkit::{FakeEnvironment, FakeTool, ScriptedPerson, exited};
 use serde_json::json;
@@ -17,18 +17,7 @@ fn command(script: &str) -> Command {
 }
 
 fn cx(call_id: &str) -> ToolCx {
-    ToolCx {
-        call_id: call_id.into(),
-        environment: Arc::new(FakeEnvironment::new()),
-        asker: None,
-        todos: None,
-        processes: None,
-        judge: None,
-        segment: None,
-        scratch: Arc::new(Scratch::default()),
-        limits: Limits::default(),
-        cancel: CancellationToken::new(),
-    }
+    ToolCx { call_id: call_id.into(), ..ToolCx::of_a_program(Arc::new(FakeEnvironment::new())) }
 }
 
 #[tokio::test]

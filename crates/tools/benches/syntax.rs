@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Content, JsonMap, Limits, Scratch, Tool, ToolCx, ToolSource as _};
+use hermes_core::{Content, JsonMap, Tool, ToolCx, ToolSource as _};
 use hermes_testkit::FakeEnvironment;
 use serde_json::{Value, json};
 
@@ -38,18 +38,7 @@ impl Machine {
 
     /// What the check says of a text, and how long the whole write took.
     fn lint(&self, path: &str, text: &str) -> (Value, Duration) {
-        let cx = ToolCx {
-            call_id: "bench".into(),
-            environment: Arc::new(FakeEnvironment::new()),
-            asker: None,
-            todos: None,
-            processes: None,
-            judge: None,
-            segment: None,
-            scratch: Arc::new(Scratch::default()),
-            limits: Limits::default(),
-            cancel: CancellationToken::new(),
-        };
+        let cx = ToolCx::of_a_program(Arc::new(FakeEnvironment::new()));
         let arguments: JsonMap = json!({ "path": path, "content": text }).as_object().unwrap().clone();
         let began = Instant::now();
         let output = self.runtime.block_on(self.tool.call(arguments, cx));

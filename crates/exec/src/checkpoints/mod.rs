@@ -112,6 +112,9 @@ pub enum CheckpointError {
     /// Git refused.
     #[error("{0}")]
     Git(String),
+    /// The folder of checkpoints is not for its owner only.
+    #[error("{0}")]
+    NotPrivate(String),
     /// A file could not be reached.
     #[error("cannot {verb} {}: {why}", .path.display())]
     Io {

@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -22,6 +22,7 @@ use super::CheckpointError;
 use super::notes::in_letters;
 use super::snapshot::{Blob, Facts, Snapshot, Stored};
 use super::take::Index;
+use crate::files::private_folder;
 
 /// In a snapshot's tree: the picture of this machine's paths.
 const FILES: &str = "files";
@@ -56,16 +57,11 @@ pub(super) enum Sharing {
     Alone,
 }
 
-/// Makes a folder that is for its owner only, with those above it.
-pub(super) fn private_folder(folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
 /// Waits for a lock, at most until `deadline`.
 pub(super) fn lock(file: &Path, sharing: Sharing, deadline: Instant) -> Result<Lock, CheckpointError> {
     let failed = |error: io::Error| CheckpointError::io("open", file, &error);
     if let Some(folder) = file.parent() {
-        private_folder(folder).map_err(failed)?;
+        private_folder(folder).map_err(CheckpointError::NotPrivate)?;
     }
     let open = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(file);
     let open = open.map_err(failed)?;
@@ -102,7 +98,7 @@ impl Store {
         let failed = |error: io::Error| CheckpointError::io("make", folder, &error);
         let owner_only = fs::Permissions::from_mode(0o700);
         let base = folder.parent().unwrap_or(folder);
-        private_folder(base).map_err(failed)?;
+        private_folder(base).map_err(CheckpointError::NotPrivate)?;
         let new = tempfile::Builder::new().prefix("store-").permissions(owner_only).tempdir_in(base).map_err(failed)?;
         let store = Self { folder: new.path().to_path_buf() };
         store.answer(&["init", "--quiet", "--bare", "--initial-branch=none", "--template="])?;

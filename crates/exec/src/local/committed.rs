@@ -3,13 +3,12 @@
 //! Beside the folder with what a commit replaced lies a note for people: where it was, when, and what it did. The note
 //! follows the folder: one without the other is what a crash left, and is put right before anybody works on.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 
 use crate::rehearsal::{Recovered, Undo};
@@ -80,18 +79,6 @@ impl CommittedRehearsal {
 
 fn note_of(undo: &Path, name: &str) -> PathBuf {
     undo.join(format!("{name}.json"))
-}
-
-/// Makes a folder for its owner only. One that is there must be that already: its name may lie where everybody can make
-/// names.
-pub(super) fn private_folder(folder: &Path) -> Result<(), String> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    match fs::symlink_metadata(folder) {
-        Ok(about) if about.is_dir() && about.uid() == geteuid().as_raw() && about.mode() & 0o077 == 0 => Ok(()),
-        Ok(_) => Err(format!("{} is not a folder that only its owner may enter", folder.display())),
-        Err(error) => Err(format!("cannot look at {}: {error}", folder.display())),
-    }
 }
 
 /// Waits until nobody else commits or recovers there.

@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
-use super::committed::{CommittedRehearsal, lock, private_folder};
+use super::committed::{CommittedRehearsal, lock};
 use super::{LocalEnvironment, Sandbox, end};
+use crate::files::private_folder;
 use crate::rehearsal::{Changes, Diff, Method, Mount, Stage};
 use crate::sandbox::{Backing, Confinement, Mechanism, Network, WritableRoot, preflight};
 

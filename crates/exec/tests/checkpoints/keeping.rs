@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use hermes_core::Touches;
 use hermes_exec::checkpoints::{Checkpoints, Limits, Recorder};
 
-use crate::place::{Here, TASK};
+use crate::place::{Here, TASK, set_mode};
 
 #[test]
 fn a_turn_that_changes_nothing_leaves_nothing_and_one_that_only_reads_is_not_looked_at() {
@@ -323,11 +323,24 @@ fn a_turn_that_goes_on_is_not_given_up_by_others() {
 }
 
 #[test]
+fn nothing_is_kept_where_others_may_look() {
+    let here = Here::new();
+    let folder = here.home.join(".hermes/checkpoints");
+    fs::create_dir_all(&folder).unwrap();
+    set_mode(&folder, 0o755);
+    here.write("a.txt", "1");
+    let why = here.turn_with(&[Touches::executing("make")], |here| here.write("a.txt", "2")).unwrap_err();
+    assert!(why.contains("only its owner"), "{why}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
 fn half_a_store_is_no_store() {
     let here = Here::new();
     let folder = here.home.join(".hermes/checkpoints/store-half");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("HEAD"), "ref: refs/heads/none\n").unwrap();
+    set_mode(&here.home.join(".hermes/checkpoints"), 0o700);
     here.turn(|here| here.write("a.txt", "1"));
     here.undo();
     assert_eq!(here.read("a.txt"), None);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hermes_core::{
-    CancellationToken, Changes, Checkpointer as _, CommandPlace, HookCall, JsonMap, Judge, JudgeRequest, Scratch,
-    ToolCx, ToolName, ToolSpec, Touches, Verdict,
+    Changes, Checkpointer as _, CommandPlace, HookCall, JsonMap, Judge, JudgeRequest, ToolCx, ToolName, ToolSpec,
+    Touches, Verdict,
 };
 use hermes_exec::LocalEnvironment;
 use hermes_exec::checkpoints::{Checkpoint, Checkpoints, Gone, Limits, Purpose, Recorder};
@@ -57,18 +57,7 @@ impl Here {
         let environment = LocalEnvironment::new(&project, &home, std::env::vars_os(), &[]).unwrap();
         let own = home.join(".hermes");
         let checkpoints = Checkpoints::new(&own.join("checkpoints"), &home, &[own], limits);
-        let cx = ToolCx {
-            call_id: "call".into(),
-            environment: Arc::new(environment),
-            asker: None,
-            todos: None,
-            processes: None,
-            judge: Some(Arc::new(Nobody)),
-            segment: None,
-            scratch: Arc::new(Scratch::default()),
-            limits: hermes_core::Limits::default(),
-            cancel: CancellationToken::new(),
-        };
+        let cx = ToolCx { judge: Some(Arc::new(Nobody)), ..ToolCx::of_a_program(Arc::new(environment)) };
         let recorder = Recorder::new(checkpoints.clone(), None);
         Self { _base: base, home, project, recorder, checkpoints, cx, turns: AtomicU64::new(0) }
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CancellationToken, Environment, JsonMap, Limits, Scratch, Tool, ToolCx, ToolError, ToolResult, ToolSource as _,
+    Environment, JsonMap, Tool, ToolCx, ToolError, ToolResult, ToolSource as _,
 };
 use hermes_testkit::FakeEnvironment;
 use serde_json::{Value, json};
@@ -111,18 +111,7 @@ impl Bench {
     /// The answer to one call, and how long it took.
     fn call(&self, name: &str, arguments: &Value, environment: Arc<dyn Environment>) -> (ToolResult, Duration) {
         let tool = self.tools.iter().find(|tool| tool.spec().name.as_str() == name).expect("the tool");
-        let cx = ToolCx {
-            call_id: "fuzz".into(),
-            environment,
-            asker: None,
-            todos: None,
-            processes: None,
-            judge: None,
-            segment: None,
-            scratch: Arc::new(Scratch::default()),
-            limits: Limits::default(),
-            cancel: CancellationToken::new(),
-        };
+        let cx = ToolCx::of_a_program(environment);
         let sent: JsonMap = arguments.as_object().expect("an object").clone();
         let began = Instant::now();
         let _ = tool.touches(&sent, &cx);

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hermes_core::{CancellationToken, Edit, Environment, Limits, Scratch, Tool, ToolCx, ToolSource as _, Touches};
+use hermes_core::{Edit, Environment, Tool, ToolCx, ToolSource as _, Touches};
 use hermes_guard::Guard;
 use hermes_guard::paths::PathPolicy;
 use hermes_guard::policy::Policy;
@@ -22,18 +22,7 @@ impl Patcher {
         let agent_home = home.join(".hermes");
         let paths = PathPolicy::new(home, &agent_home);
         let judge = Arc::new(Guard::new(home, "somebody", &agent_home, paths, Policy::default()));
-        let cx = ToolCx {
-            call_id: "call".into(),
-            environment,
-            asker: None,
-            todos: None,
-            processes: None,
-            judge: Some(judge),
-            segment: None,
-            scratch: Arc::new(Scratch::default()),
-            limits: Limits::default(),
-            cancel: CancellationToken::new(),
-        };
+        let cx = ToolCx { judge: Some(judge), ..ToolCx::of_a_program(environment) };
         Self { tools: Builtins.tools(), cx }
     }
 
