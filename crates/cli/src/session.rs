@@ -354,7 +354,7 @@ pub(crate) async fn agent(
     task.approval = task_approvals(world, config, &judged.secrets);
     task.processes = Some(processes(world, config, &task, &judged.secrets, present.hears_news));
     reap_quietly(world);
-    checkpoints::prune_quietly(checkpoints::kept(world, config), world);
+    drop(checkpoints::prune_when_due(world, config));
     if mode == ApprovalMode::Smart {
         let reviewer = models::reviewer(world, config, chosen).await?;
         task.approval.reviewer =

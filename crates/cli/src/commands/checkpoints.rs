@@ -79,21 +79,24 @@ pub(crate) fn kept(world: &World, config: &Config) -> Checkpoints {
     Checkpoints::new(&world.home.join("checkpoints"), &world.user_home, std::slice::from_ref(&world.home), limits)
 }
 
-/// Gives up what is outdated, if that was not done today or there is too much. Nobody waits for it.
-pub(crate) fn prune_quietly(checkpoints: Checkpoints, world: &World) {
-    const DAY: Duration = Duration::from_secs(24 * 3600);
-    let mark = world.home.join("checkpoints").join("pruned");
+/// Gives up what is outdated, if that was not done today, or there is too much and that was not found out within the hour.
+/// Who has time waits for it.
+pub(crate) fn prune_when_due(world: &World, config: &Config) -> tokio::task::JoinHandle<()> {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let checkpoints = kept(world, config);
+    let folder = world.home.join("checkpoints");
     tokio::task::spawn_blocking(move || {
-        if !mark.parent().is_some_and(Path::is_dir) {
+        if !folder.is_dir() {
             return;
         }
+        let mark = folder.join("pruned");
         let pruned = std::fs::metadata(&mark).and_then(|mark| mark.modified()).ok();
         let age = pruned.and_then(|at| SystemTime::now().duration_since(at).ok());
-        if age.is_none_or(|age| age > DAY) || checkpoints.is_large() {
+        if age.is_none_or(|age| age > 24 * HOUR || age > HOUR && checkpoints.is_large()) {
             // What does not work now is tried again at the next start.
             let _ = checkpoints.prune(SystemTime::now()).map(|_| std::fs::write(&mark, b""));
         }
-    });
+    })
 }
 
 impl From<CheckpointError> for Failure {

@@ -25,7 +25,7 @@ impl Checkpoints {
     /// Gives up what is older or more than the limits say. Waits for everybody who writes; nobody writes meanwhile.
     pub fn prune(&self, now: SystemTime) -> Result<Pruned, CheckpointError> {
         let Some(store) = Store::existing(&self.store()) else { return Ok(Pruned::default()) };
-        let _store = self.lock_store(Sharing::Alone, Instant::now() + WAIT)?;
+        let lock = self.lock_store(Sharing::Alone, Instant::now() + WAIT)?;
         let before = store.size();
         let mut pruned = Pruned { checkpoints: 0, bytes: (before, before) };
         for round in 0..ROUNDS {
@@ -37,7 +37,7 @@ impl Checkpoints {
             }
             pruned.checkpoints += goes.len();
             self.forget(&store, &references, &goes)?;
-            store.collect()?;
+            store.collect(&lock)?;
             pruned.bytes.1 = store.size();
             if pruned.bytes.1 <= self.limits.total_bytes {
                 break;

@@ -46,7 +46,7 @@ pub(super) struct Reference {
 
 /// A lock on the store, or on one project of it; ends when it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock(#[allow(dead_code, reason = "held for its end")] File);
+pub(super) struct Lock(File);
 
 /// Who else may work at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,8 +155,7 @@ impl Store {
             // What it does not want to read, its end explains.
             let _ = stdin.write_all(input);
         }
-        let out = child.wait_with_output().map_err(|error| CheckpointError::io("run git in", &self.folder, &error))?;
-        if out.status.success() { Ok(out.stdout) } else { Err(said_by_git(arguments[0], &out.stderr)) }
+        self.ended(arguments[0], child)
     }
 
     /// Writes `snapshot` as a commit with this message and lets every name of `references` refer to it. Answers its tree.
@@ -255,9 +254,18 @@ impl Store {
         Ok(Contents { child, input: Some(input), output: BufReader::new(output) })
     }
 
-    /// Removes what nothing refers to. Nobody may write meanwhile.
-    pub(super) fn collect(&self) -> Result<(), CheckpointError> {
-        self.answer(&["gc", "--quiet", "--prune=now"]).map(|_| ())
+    /// Removes what nothing refers to. `lock`: nobody may write meanwhile.
+    pub(super) fn collect(&self, lock: &Lock) -> Result<(), CheckpointError> {
+        let arguments = ["gc", "--quiet", "--prune=now"];
+        // Git holds the lock as well: it goes on when this program ends, and nobody may write before it is done.
+        let held = lock.0.try_clone().map_err(|error| CheckpointError::io("lock", &self.folder, &error))?;
+        self.ended(arguments[0], self.start(self.git(&arguments).stdin(held))?).map(|_| ())
+    }
+
+    /// What git printed, once it has ended.
+    fn ended(&self, verb: &str, child: Child) -> Result<Vec<u8>, CheckpointError> {
+        let out = child.wait_with_output().map_err(|error| CheckpointError::io("run git in", &self.folder, &error))?;
+        if out.status.success() { Ok(out.stdout) } else { Err(said_by_git(verb, &out.stderr)) }
     }
 
     /// The bytes that it takes on disk.

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::args::{CallArgs, PlaceArgs, Walled};
+use crate::commands::checkpoints;
 use crate::config::Config;
 use crate::granted::Granted;
 use crate::session::{self, Judged};
@@ -53,6 +54,7 @@ pub(super) async fn call(
     let report = made(&judged.dispatcher, &task, visible, mode, &cancel, name, arguments).await;
     task.environment.close().await;
     settle(&judged.dispatcher, &task).await;
+    let _ = checkpoints::prune_when_due(world, config).await;
     if as_json {
         out::pretty(&in_json(&report))?;
     } else {
@@ -148,6 +150,7 @@ pub(super) async fn exec(
         task.environment.close().await;
         settle(&judged.dispatcher, task).await;
     }
+    let _ = checkpoints::prune_when_due(world, config).await;
     ended
 }
 
