@@ -76,6 +76,41 @@ fn a_wrong_name_is_refused_and_nothing_is_nothing() {
 }
 
 #[test]
+fn what_is_too_old_is_given_up_by_whoever_only_calls_tools() {
+    let hermes = hermes();
+    write(&hermes, "a.txt", "one\n");
+    write(&hermes, "a.txt", "two\n");
+    assert_eq!(list(&hermes).len(), 2);
+    let mark = hermes.home.home().join("checkpoints/pruned");
+    fs::remove_file(&mark).unwrap();
+    hermes.configure("checkpoints: {max_snapshots: 1}\n");
+    write(&hermes, "a.txt", "three\n");
+    assert_eq!(list(&hermes).len(), 1);
+    assert!(mark.exists());
+}
+
+#[test]
+fn a_secret_that_is_known_is_neither_listed_nor_shown() {
+    let hermes = hermes();
+    hermes.configure("model: {probe_local: false, api_key: sk-this-is-the-secret-4711}\n");
+    let command = json!({ "command": "echo sk-this-is-the-secret-4711 > key.txt" }).to_string();
+    let ran = hermes.run(&["tools", "call", "terminal", &command, "--approve", "all"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let listed = hermes.run(&["checkpoints", "list"]).out;
+    assert!(listed.contains("terminal: echo ") && !listed.contains("4711"), "{listed}");
+    let shown = hermes.run(&["checkpoints", "diff"]).out;
+    assert!(shown.contains("A key.txt") && !shown.contains("4711"), "{shown}");
+}
+
+#[test]
+fn a_person_hears_that_there_will_be_no_undo_also_without_a_conversation() {
+    let hermes = hermes();
+    let make = json!({ "command": "true; touch made-here", "workdir": hermes.home.user_home() }).to_string();
+    let ran = hermes.run(&["tools", "call", "terminal", &make, "--approve", "all"]);
+    assert!(ran.err.contains("there will be no undo for this call") && ran.err.contains("no project"), "{ran:?}");
+}
+
+#[test]
 fn they_can_be_switched_off() {
     let hermes = hermes();
     hermes.configure("checkpoints: {enabled: false}\n");
