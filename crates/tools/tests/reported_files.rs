@@ -158,6 +158,15 @@ async fn files_25_a_path_of_another_system_is_refused_and_makes_no_file_of_a_str
         let why = refused["error"].as_str().unwrap();
         assert!(why.contains("a path of Windows") && why.contains("/mnt/c/notes/a.md"), "{tool}: {why}");
     }
+    // The separators alone make a strange name as well.
+    let add = "*** Begin Patch\n*** Add File: src\\main.rs\n+x\n*** End Patch";
+    for (tool, arguments) in [
+        ("write_file", json!({ "path": r"src\main.rs", "content": "x" })),
+        ("patch", json!({ "mode": "patch", "patch": add })),
+    ] {
+        let refused = session.call(tool, arguments).await;
+        assert!(refused["error"].as_str().unwrap().contains("separated by /"), "{tool}: {refused}");
+    }
     let names: Vec<_> =
         std::fs::read_dir(session.home.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["a.md"]);

@@ -103,6 +103,17 @@ pub(crate) fn to_crlf(text: &str) -> String {
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn what_somebody_else_wrote_in_between_is_not_written_over() {
+        let machine = hermes_testkit::FakeEnvironment::new().with_file("f", "theirs");
+        let path = machine.cwd().join("f");
+        let refused = write_after(&machine, &path, b"read", b"mine").await.unwrap_err();
+        assert!(refused.why.contains("by somebody else"), "{refused}");
+        assert_eq!(machine.file("f").unwrap(), b"theirs");
+        write_after(&machine, &path, b"theirs", b"mine").await.unwrap();
+        assert_eq!(machine.file("f").unwrap(), b"mine");
+    }
+
     #[test]
     fn content_decides() {
         assert_eq!(looks(b"plain \xff latin"), Looks::Text);
