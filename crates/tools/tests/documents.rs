@@ -3,68 +3,26 @@
 //! here.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
+#[path = "search/session.rs"]
+mod session;
+
 use std::fs;
 use std::io::{Cursor, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, RawArguments, ToolCall, ToolName};
-use hermes_exec::LocalEnvironment;
-use hermes_guard::Guard;
-use hermes_guard::paths::PathPolicy;
-use hermes_guard::policy::Policy;
-use hermes_runtime::{ApprovalMode, Dispatcher, Registry, Scope, Silent, Task};
-use hermes_testkit::TempHome;
-use hermes_tools::Builtins;
 use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-struct Session {
-    home: TempHome,
-    dispatcher: Dispatcher,
-    visible: BTreeSet<ToolName>,
-    task: Task,
-}
+use session::{Place, Session};
 
 impl Session {
-    fn new() -> Self {
-        let home = TempHome::new();
-        let user = home.user_home();
-        let variables =
-            std::env::vars_os().filter(|(name, _)| name != "HOME").chain([("HOME".into(), user.clone().into())]);
-        let environment = LocalEnvironment::new(&home.work(), &user, variables, &[]).unwrap();
-        let registry = Arc::new(Registry::new());
-        registry.built_in(&Builtins).unwrap();
-        let visible = registry.snapshot().entries().map(|entry| entry.tool.spec().name.clone()).collect();
-        let guard = Guard::new(&user, "user", &home.home(), PathPolicy::new(&user, home.home()), Policy::default());
-        let dispatcher = Dispatcher::new(registry, Arc::new(guard));
-        Self { home, dispatcher, visible, task: Task::new(Arc::new(environment)).in_conversation() }
-    }
-
     /// A conversation with one of the documents that are kept beside this test.
     fn with(name: &str) -> Self {
-        let session = Self::new();
-        session.put(name, fs::read(made(name)).unwrap());
+        let session = Self::new(Place::Here);
+        session.home.write(name, fs::read(made(name)).unwrap());
         session
-    }
-
-    fn put(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.home.work().join(name);
-        fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    async fn call(&self, tool: &str, arguments: Value) -> Value {
-        let arguments = RawArguments::Object(arguments.as_object().unwrap().clone());
-        let call = ToolCall { id: "call".into(), name: tool.into(), arguments };
-        let cancel = CancellationToken::new();
-        let (task, visible) = (&self.task, &self.visible);
-        let scope = Scope { task, visible, approve: ApprovalMode::All, cancel: &cancel, observer: &Silent };
-        let text = self.dispatcher.call(&call, &scope).await.text;
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
     async fn read(&self, name: &str) -> Value {
@@ -73,8 +31,8 @@ impl Session {
 
     /// The error that reading a file with these bytes gives.
     async fn refusal(name: &str, bytes: impl AsRef<[u8]>) -> String {
-        let session = Self::new();
-        session.put(name, bytes);
+        let session = Self::new(Place::Here);
+        session.home.write(name, bytes);
         let answer = session.read(name).await;
         let error = answer["error"].as_str().unwrap_or_else(|| panic!("no error: {answer}")).to_owned();
         assert!(!error.contains('\n') && error.len() < 600, "one line: {error}");
@@ -190,8 +148,8 @@ async fn a_notebook_is_its_cells_and_its_source_is_there_to_be_patched() {
 #[tokio::test]
 async fn what_is_no_notebook_is_shown_as_it_is() {
     for broken in ["{not json", r#"{"cells": 7}"#, "[]"] {
-        let session = Session::new();
-        session.put("n.ipynb", broken);
+        let session = Session::new(Place::Here);
+        session.home.write("n.ipynb", broken);
         let answer = session.read("n.ipynb").await;
         assert_eq!(answer["content"], format!("1|{broken}"));
         assert!(answer["note"].as_str().unwrap().contains("no valid notebook"), "{answer}");
@@ -217,8 +175,8 @@ async fn a_page_that_is_a_picture_is_told() {
 
 #[tokio::test]
 async fn html_is_its_source_and_markdown_on_demand() {
-    let session = Session::new();
-    session.put("page.html", "<html><script>run()</script><h1>标题</h1><p>one <b>two</b></p></html>\n");
+    let session = Session::new(Place::Here);
+    session.home.write("page.html", "<html><script>run()</script><h1>标题</h1><p>one <b>two</b></p></html>\n");
     let source = session.read("page.html").await;
     assert!(text(&source).starts_with("<html><script>") && source["document"].is_null(), "{source}");
     let read = session.call("read_file", json!({ "path": "page.html", "view": "text" })).await;
@@ -228,9 +186,9 @@ async fn html_is_its_source_and_markdown_on_demand() {
 
 #[tokio::test]
 async fn a_long_document_is_read_page_by_page_without_being_extracted_again() {
-    let session = Session::new();
+    let session = Session::new(Place::Here);
     let lines: Vec<String> = (1..=3000).map(|line| format!("<w:p><w:r><w:t>line {line}</w:t></w:r></w:p>")).collect();
-    let path = session.put("long.docx", docx(&lines.concat()));
+    let path = session.home.write("long.docx", docx(&lines.concat()));
     // What was written a moment ago could be written again at the same tick.
     fs::File::options().append(true).open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     let first = session.read("long.docx").await;
@@ -244,7 +202,7 @@ async fn a_long_document_is_read_page_by_page_without_being_extracted_again() {
     assert_eq!(last["content"], "3000|line 3000");
     let again = session.read("long.docx").await;
     assert_eq!(again["status"], "unchanged");
-    session.put("long.docx", docx("<w:p><w:r><w:t>other</w:t></w:r></w:p>"));
+    session.home.write("long.docx", docx("<w:p><w:r><w:t>other</w:t></w:r></w:p>"));
     assert_eq!(session.read("long.docx").await["content"], "1|other");
 }
 
@@ -252,21 +210,21 @@ async fn a_long_document_is_read_page_by_page_without_being_extracted_again() {
 
 #[tokio::test]
 async fn content_says_what_a_file_is_and_not_its_name() {
-    let session = Session::new();
-    session.put("notes.pdf", "only text\n");
+    let session = Session::new(Place::Here);
+    session.home.write("notes.pdf", "only text\n");
     assert_eq!(session.read("notes.pdf").await["content"], "1|only text");
-    session.put("a.docx", "");
+    session.home.write("a.docx", "");
     assert_eq!(session.read("a.docx").await["total_lines"], 0);
     for (name, other) in
         [("report.docx", "report.txt"), ("sales.xlsx", "sales.docx"), ("report.odt", "odt"), ("report.pdf", "x")]
     {
-        session.put(other, fs::read(made(name)).unwrap());
+        session.home.write(other, fs::read(made(name)).unwrap());
         assert_eq!(session.read(other).await["extracted_document"], true, "{name} as {other}");
     }
-    session.put("about.txt", "%PDF-1.4 is how such a file begins\n");
+    session.home.write("about.txt", "%PDF-1.4 is how such a file begins\n");
     assert_eq!(session.read("about.txt").await["content"], "1|%PDF-1.4 is how such a file begins");
     // An archive is an archive.
-    session.put("a.zip", zipped(&[("word/document.xml", b"<x/>")]));
+    session.home.write("a.zip", zipped(&[("word/document.xml", b"<x/>")]));
     assert_eq!(session.read("a.zip").await["is_binary"], true);
 }
 
@@ -317,7 +275,7 @@ async fn a_document_is_not_destroyed_by_a_text() {
 async fn a_notebook_that_changed_since_its_cells_were_read_is_stale() {
     let session = Session::with("work.ipynb");
     session.read("work.ipynb").await;
-    session.put("work.ipynb", "{}");
+    session.home.write("work.ipynb", "{}");
     let written = session.call("write_file", json!({ "path": "work.ipynb", "content": "x" })).await;
     assert!(written["error"].as_str().unwrap().contains("has changed"), "{written}");
 }
@@ -333,9 +291,9 @@ async fn what_unpacks_without_end_is_refused() {
 
 #[tokio::test]
 async fn a_text_without_end_is_cut_and_that_is_told() {
-    let session = Session::new();
+    let session = Session::new(Place::Here);
     let line = format!("<w:p><w:r><w:t>{}</w:t></w:r></w:p>", "x".repeat(1024 * 1024));
-    session.put("a.docx", docx(&line.repeat(20)));
+    session.home.write("a.docx", docx(&line.repeat(20)));
     let answer = session.read("a.docx").await;
     assert_eq!(answer["total_lines"], 15);
     assert!(answer["note"].as_str().unwrap().contains("only the first 16 MiB"), "{}", answer["note"]);
@@ -343,27 +301,27 @@ async fn a_text_without_end_is_cut_and_that_is_told() {
 
 #[tokio::test]
 async fn depth_costs_nothing() {
-    let session = Session::new();
+    let session = Session::new(Place::Here);
     let depth = 100_000;
     let body = format!("{}<w:p><w:r><w:t>deep</w:t></w:r></w:p>{}", "<w:x>".repeat(depth), "</w:x>".repeat(depth));
-    session.put("a.docx", docx(&body));
+    session.home.write("a.docx", docx(&body));
     assert_eq!(session.read("a.docx").await["content"], "1|deep");
-    session.put("a.html", format!("{}deep", "<div>".repeat(depth)));
+    session.home.write("a.html", format!("{}deep", "<div>".repeat(depth)));
     let answer = session.call("read_file", json!({ "path": "a.html", "view": "text" })).await;
     assert!(answer["note"].as_str().unwrap().contains("nested too deeply"), "{answer}");
-    session.put("a.ipynb", format!("{}{}", "[".repeat(depth), "]".repeat(depth)));
+    session.home.write("a.ipynb", format!("{}{}", "[".repeat(depth), "]".repeat(depth)));
     assert!(session.read("a.ipynb").await["note"].as_str().unwrap().contains("no valid notebook"));
 }
 
 #[tokio::test]
 async fn entities_do_not_multiply() {
-    let session = Session::new();
+    let session = Session::new(Place::Here);
     let mut bomb = String::from(r#"<!DOCTYPE x [<!ENTITY a0 "ha">"#);
     for level in 1..30 {
         bomb.push_str(&format!(r#"<!ENTITY a{level} "&a{0};&a{0};&a{0};&a{0};">"#, level - 1));
     }
     bomb.push_str("]><w:document><w:body><w:p><w:r><w:t>&a29;&#x6587;&amp;</w:t></w:r></w:p></w:body></w:document>");
-    session.put("a.docx", zipped(&[("word/document.xml", bomb.as_bytes())]));
+    session.home.write("a.docx", zipped(&[("word/document.xml", bomb.as_bytes())]));
     assert_eq!(session.read("a.docx").await["content"], "1|&a29;文&");
 }
 
@@ -377,8 +335,8 @@ async fn a_cell_in_the_last_corner_costs_nothing() {
     let relations = r#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1"
         Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>"#;
     let root = relations.replace("worksheet\"", "officeDocument\"").replace("worksheets/sheet1", "xl/workbook");
-    let session = Session::new();
-    session.put(
+    let session = Session::new(Place::Here);
+    session.home.write(
         "a.xlsx",
         zipped(&[
             ("_rels/.rels", root.as_bytes()),
@@ -413,8 +371,8 @@ async fn a_pdf_that_leads_in_circles_comes_to_an_end() {
         pdf(&["<< /Type /Catalog /Pages 2 0 R >>", &format!("{}1{}", "<< /A ".repeat(50_000), " >>".repeat(50_000))]),
     ];
     for circle in circles {
-        let session = Session::new();
-        session.put("a.pdf", &circle);
+        let session = Session::new(Place::Here);
+        session.home.write("a.pdf", &circle);
         let began = Instant::now();
         let answer = session.read("a.pdf").await;
         assert!(began.elapsed() < Duration::from_secs(20));
@@ -424,8 +382,8 @@ async fn a_pdf_that_leads_in_circles_comes_to_an_end() {
 
 #[tokio::test]
 async fn a_document_that_is_too_large_is_refused_before_it_is_read() {
-    let session = Session::new();
-    let path = session.put("a.pdf", "%PDF-1.4\n1 0 obj\n");
+    let session = Session::new(Place::Here);
+    let path = session.home.write("a.pdf", "%PDF-1.4\n1 0 obj\n");
     fs::File::options().write(true).open(path).unwrap().set_len(65 * 1024 * 1024).unwrap();
     let answer = session.read("a.pdf").await;
     assert!(answer["error"].as_str().unwrap().contains("more than the 67,108,864"), "{answer}");

@@ -37,24 +37,16 @@ struct Reading {
     flow: Flow,
     /// Paragraphs and headings we are in.
     paragraphs: usize,
-    /// Elements we are in whose content is not seen.
-    skipped: usize,
     /// How often the cell stands that we are in.
     repeated: usize,
     pages: usize,
 }
 
-/// What was deleted, who wrote an annotation and when, and the numbers of notes.
-const SKIPPED: [&str; 5] = ["tracked-changes", "creator", "date", "note-citation", "sequence-decls"];
-
 impl Along for Reading {
+    /// What was deleted, who wrote an annotation and when, and the numbers of notes.
+    const SKIPPED: &[&str] = &["tracked-changes", "creator", "date", "note-citation", "sequence-decls"];
+
     fn open(&mut self, name: &str, attributes: &Attributes<'_>) {
-        if SKIPPED.contains(&name) {
-            self.skipped += 1;
-        }
-        if self.skipped > 0 {
-            return;
-        }
         match name {
             "p" | "h" => {
                 // Within another one: the text of a note or of a frame, which stays where it stands.
@@ -85,13 +77,6 @@ impl Along for Reading {
     }
 
     fn close(&mut self, name: &str) {
-        if SKIPPED.contains(&name) {
-            self.skipped = self.skipped.saturating_sub(1);
-            return;
-        }
-        if self.skipped > 0 {
-            return;
-        }
         match name {
             "p" | "h" => {
                 self.paragraphs = self.paragraphs.saturating_sub(1);
@@ -110,7 +95,7 @@ impl Along for Reading {
     }
 
     fn text(&mut self, text: &str) {
-        if self.paragraphs > 0 && self.skipped == 0 {
+        if self.paragraphs > 0 {
             // Line ends and runs of blanks are those of whoever wrote the XML.
             let words: Vec<&str> = text.split_ascii_whitespace().collect();
             let is_blank = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_whitespace());

@@ -40,7 +40,7 @@ pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Extracted, S
 }
 
 fn text(name: &str, xml: &[u8]) -> Result<String, String> {
-    let mut reading = Reading { flow: Flow::default(), in_text: false, skipped: 0 };
+    let mut reading = Reading { flow: Flow::default(), in_text: false };
     walk(name, xml, &mut reading)?;
     Ok(reading.flow.finish().into_text())
 }
@@ -48,20 +48,14 @@ fn text(name: &str, xml: &[u8]) -> Result<String, String> {
 struct Reading {
     flow: Flow,
     in_text: bool,
-    /// Elements we are in whose content is not seen.
-    skipped: usize,
 }
 
-/// The second version of what newer programs draw, and fields such as the number of the slide.
-const SKIPPED: [&str; 2] = ["Fallback", "fld"];
-
 impl Along for Reading {
+    /// The second version of what newer programs draw, and fields such as the number of the slide.
+    const SKIPPED: &[&str] = &["Fallback", "fld"];
+
     fn open(&mut self, name: &str, _: &Attributes<'_>) {
-        if SKIPPED.contains(&name) {
-            self.skipped += 1;
-        }
         match name {
-            _ if self.skipped > 0 => {}
             "p" => self.flow.begin_paragraph(),
             "t" => self.in_text = true,
             "br" => self.flow.break_line(),
@@ -71,11 +65,7 @@ impl Along for Reading {
     }
 
     fn close(&mut self, name: &str) {
-        if SKIPPED.contains(&name) {
-            self.skipped = self.skipped.saturating_sub(1);
-        }
         match name {
-            _ if self.skipped > 0 => {}
             "p" => self.flow.end_paragraph(),
             "t" => self.in_text = false,
             "tc" => self.flow.end_cell(1),
@@ -86,7 +76,7 @@ impl Along for Reading {
     }
 
     fn text(&mut self, text: &str) {
-        if self.in_text && self.skipped == 0 {
+        if self.in_text {
             self.flow.text(text);
         }
     }

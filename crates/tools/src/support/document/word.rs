@@ -28,7 +28,7 @@ pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Extracted, S
 }
 
 fn text(name: &str, xml: &[u8], flow: Flow) -> Result<Lines, String> {
-    let mut reading = Reading { flow, in_text: false, skipped: 0, label: String::new() };
+    let mut reading = Reading { flow, in_text: false, label: String::new() };
     walk(name, xml, &mut reading)?;
     Ok(reading.flow.finish())
 }
@@ -37,23 +37,15 @@ struct Reading {
     flow: Flow,
     /// Within an element whose text is seen.
     in_text: bool,
-    /// Elements we are in whose content is not seen.
-    skipped: usize,
     /// What the next paragraph begins with.
     label: String,
 }
 
-/// Properties, what was moved away, and the second version of what newer programs draw. Deleted text has another name.
-const SKIPPED: [&str; 7] = ["pPr", "rPr", "tblPr", "trPr", "tcPr", "Fallback", "moveFrom"];
-
 impl Along for Reading {
+    /// Properties, what was moved away, and the second version of what newer programs draw. Deleted text has another name.
+    const SKIPPED: &[&str] = &["pPr", "rPr", "tblPr", "trPr", "tcPr", "Fallback", "moveFrom"];
+
     fn open(&mut self, name: &str, attributes: &Attributes<'_>) {
-        if SKIPPED.contains(&name) {
-            self.skipped += 1;
-        }
-        if self.skipped > 0 {
-            return;
-        }
         match name {
             "p" => {
                 self.flow.begin_paragraph();
@@ -80,13 +72,6 @@ impl Along for Reading {
     }
 
     fn close(&mut self, name: &str) {
-        if SKIPPED.contains(&name) {
-            self.skipped = self.skipped.saturating_sub(1);
-            return;
-        }
-        if self.skipped > 0 {
-            return;
-        }
         match name {
             "p" => self.flow.end_paragraph(),
             "t" => self.in_text = false,
@@ -98,7 +83,7 @@ impl Along for Reading {
     }
 
     fn text(&mut self, text: &str) {
-        if self.in_text && self.skipped == 0 {
+        if self.in_text {
             self.flow.text(text);
         }
     }

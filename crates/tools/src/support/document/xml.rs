@@ -9,6 +9,8 @@ use quick_xml::events::{BytesStart, Event};
 
 /// Reads along.
 pub(super) trait Along {
+    /// Elements that are not seen, with all that is in them.
+    const SKIPPED: &[&str] = &[];
     fn open(&mut self, name: &str, attributes: &Attributes<'_>);
     fn close(&mut self, name: &str);
     fn text(&mut self, text: &str);
@@ -44,15 +46,24 @@ impl Attributes<'_> {
 }
 
 /// Walks through `xml`, the part `name` of a document.
-pub(super) fn walk(name: &str, xml: &[u8], along: &mut impl Along) -> Result<(), String> {
+pub(super) fn walk<A: Along>(name: &str, xml: &[u8], along: &mut A) -> Result<(), String> {
     let mut reader = Reader::from_reader(xml);
     let mut buffer = Vec::new();
+    // How many elements we are in that are not seen.
+    let mut skipped = 0_usize;
     loop {
         buffer.clear();
         let event = reader
             .read_event_into(&mut buffer)
             .map_err(|error| format!("its part {name} is damaged at byte {} ({error})", reader.error_position()))?;
         match event {
+            Event::Start(element) if skipped > 0 || A::SKIPPED.contains(&element.local_name().into_inner()) => {
+                skipped += 1;
+            }
+            Event::End(_) if skipped > 0 => skipped -= 1,
+            Event::Empty(element) if A::SKIPPED.contains(&element.local_name().into_inner()) => {}
+            Event::Eof => return Ok(()),
+            _ if skipped > 0 => {}
             Event::Start(element) => along.open(element.local_name().into_inner(), &Attributes(&element)),
             Event::Empty(element) => {
                 along.open(element.local_name().into_inner(), &Attributes(&element));
@@ -70,7 +81,6 @@ pub(super) fn walk(name: &str, xml: &[u8], along: &mut impl Along) -> Result<(),
                 (_, "apos") => along.text("'"),
                 (_, other) => along.text(&format!("&{other};")),
             },
-            Event::Eof => return Ok(()),
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
         }
         if along.has_enough() {
