@@ -135,10 +135,8 @@ fn follow_config(
 /// Takes back what the last turn of this conversation changed, or the last undo, and lets the model know.
 fn taken_back(world: &World, config: &Config, again: bool, agent: &mut Agent) -> Result<Vec<String>, Failure> {
     let checkpoints = checkpoints::kept(world, config);
-    let fits = |one: &&Checkpoint| {
-        let is_it = if again { one.purpose == Purpose::Undo } else { matches!(one.purpose, Purpose::Turn) };
-        is_it && !one.is_undone && one.task == agent.task()
-    };
+    let purpose = if again { Purpose::Undo } else { Purpose::Turn };
+    let fits = |one: &&Checkpoint| one.purpose == purpose && !one.is_undone && one.task == agent.task();
     let list = checkpoints.list(None)?;
     let Some(checkpoint) = list.iter().rev().find(fits) else {
         let what =
@@ -158,7 +156,9 @@ fn taken_back(world: &World, config: &Config, again: bool, agent: &mut Agent) ->
     let lines = checkpoints::told(world, &head, &checkpoint.project, &changes, &gone);
     if !gone.done.is_empty() {
         let verb = if again { "has done again" } else { "has taken back" };
-        let paths: Vec<String> = gone.done.iter().take(20).map(|path| path.display().to_string()).collect();
+        // A name of a file may hold anything, and this is read as a message of the user.
+        let paths: Vec<String> =
+            gone.done.iter().take(20).map(|path| path.to_string_lossy().escape_debug().to_string()).collect();
         agent.tell(format!(
             "The user {verb} the changes of files that belong to: {}. Read a file again before you rely on it: {}{}",
             checkpoint.reason,

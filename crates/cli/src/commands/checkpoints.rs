@@ -208,7 +208,7 @@ fn diff(
         let name = path
             .strip_prefix(&checkpoint.project)
             .map_or_else(|_| world.shown(&path), |path| path.display().to_string());
-        text += &painted(colour, "1", &format!("{} {}", change.letter(), visible(&name)));
+        text += &painted(colour, "1", &format!("{} {}", change.letter(), on_one_line(&name)));
         text.push('\n');
         let diff = diff.to_string();
         for line in secrets.redact(&diff).lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ "))
@@ -218,7 +218,7 @@ fn diff(
         }
     }
     for left in &way.left {
-        text += &format!("! {}: {}\n", visible(&world.shown(&left.path)), left.why);
+        text += &format!("! {}: {}\n", on_one_line(&world.shown(&left.path)), left.why);
     }
     if text.is_empty() {
         text = format!("Nothing has changed since {}.", checkpoint.id);
@@ -226,8 +226,13 @@ fn diff(
     Ok(out::line(&text)?)
 }
 
+/// A name as it may stand in a line: also a line end in it is shown.
+fn on_one_line(name: &str) -> String {
+    visible(name).replace('\n', "\\n")
+}
+
 /// A line of a difference in its colour.
-pub(crate) fn coloured(colour: bool, line: &str) -> String {
+fn coloured(colour: bool, line: &str) -> String {
     let style = match line.as_bytes().first() {
         Some(b'+') => "32",
         Some(b'-') => "31",
@@ -251,7 +256,7 @@ pub(crate) fn told(
 ) -> Vec<String> {
     let name = |path: &Path| {
         let inside = path.strip_prefix(project).ok().filter(|inside| !inside.as_os_str().is_empty());
-        visible(&inside.map_or_else(|| world.shown(path), |inside| inside.display().to_string()))
+        on_one_line(&inside.map_or_else(|| world.shown(path), |inside| inside.display().to_string()))
     };
     if gone.done.is_empty() && gone.left.is_empty() {
         return vec!["The files are what they were; nothing was to be done.".to_owned()];

@@ -300,8 +300,9 @@ struct Wish {
 impl Wish {
     /// Everything that `snapshot` knows, once more.
     fn again(snapshot: &Snapshot) -> Self {
-        let known = snapshot.entries.keys().map(PathBuf::from).chain(snapshot.absent.iter().cloned());
-        Self { areas: snapshot.areas.keys().cloned().collect(), named: Vec::new(), again: known.collect() }
+        let known = snapshot.kept().chain(snapshot.absent.iter().map(PathBuf::as_path));
+        let again = known.map(Path::to_path_buf).collect();
+        Self { areas: snapshot.areas.keys().cloned().collect(), named: Vec::new(), again }
     }
 }
 

@@ -253,8 +253,10 @@ impl Checkpointer for Recorder {
         }
         let Some(plan) = plan(touches, cx) else { return Ok(()) };
         let (recorder, task, turn) = (self.clone(), call.task.to_owned(), call.turn);
-        let reason = reason(call.spec.name.as_str(), touches, &cx.environment.cwd());
-        let reason = self.redactor.as_ref().map_or(reason.clone(), |redactor| redactor.redact(&reason).into_owned());
+        let mut reason = reason(call.spec.name.as_str(), touches, &cx.environment.cwd());
+        if let Some(redactor) = &self.redactor {
+            reason = redactor.redact(&reason).into_owned();
+        }
         let kept = tokio::task::spawn_blocking(move || recorder.keep(&task, turn, &reason, &plan)).await;
         kept.unwrap_or_else(|error| Err(error.to_string()))
     }

@@ -143,6 +143,12 @@ impl Snapshot {
         !matches!(self.at(path), Known::Nothing | Known::Here(Entry::LeftOut { .. }))
     }
 
+    /// The paths of which it can bring back what was there.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &Path> {
+        let kept = self.entries.iter().filter(|(_, entry)| !matches!(entry, Entry::LeftOut { .. }));
+        kept.map(|(name, _)| Path::new(name))
+    }
+
     /// Adds what another one knows and this one does not.
     pub(super) fn learn(&mut self, other: Self) {
         let new: Vec<OsString> =

@@ -40,11 +40,6 @@ impl Way {
         named.retain(|one| !(comes_or_goes(one.change) && holds.contains(&one.path)));
         named
     }
-
-    /// Whether nothing would be put back.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
 }
 
 /// What was put back.
@@ -129,7 +124,7 @@ impl Checkpoints {
         let place = || Target { reference: project.reference(&id, "before"), message: note.message() };
         let mut wish = Wish::again(&target);
         if let Some(after) = &after {
-            wish.again.extend(after.entries.keys().map(PathBuf::from));
+            wish.again.extend(after.kept().map(Path::to_path_buf));
         }
         let refused = self.take(&store, &project, &wish, &mut now, |_, _| Some(place()))?;
         let (paths, mut left) = choose(&target, after.as_ref(), &now);

@@ -323,6 +323,18 @@ fn a_turn_that_goes_on_is_not_given_up_by_others() {
 }
 
 #[test]
+fn what_was_left_out_for_its_size_is_not_stored_when_the_turn_is_over_either() {
+    let here = Here::with(Limits { file_bytes: 1000, ..Limits::default() });
+    here.write("large", &"x".repeat(2000));
+    here.turn(|here| here.write("a.txt", "1"));
+    let store = here.home.join(".hermes/checkpoints/store.git");
+    let listed =
+        Command::new("git").arg("--git-dir").arg(&store).args(["log", "--all", "--name-only", "--format="]).output();
+    let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+    assert!(listed.contains("/a.txt") && !listed.contains("/large"), "{listed}");
+}
+
+#[test]
 fn nothing_is_kept_where_others_may_look() {
     let here = Here::new();
     let folder = here.home.join(".hermes/checkpoints");
