@@ -257,6 +257,17 @@ async fn a_password_and_an_old_format_are_named() {
 // ------------------------------------------------------------------------------------------------- what is written
 
 #[tokio::test]
+async fn a_document_that_is_too_large_to_be_looked_at_is_not_destroyed_either() {
+    let session = Session::new(Place::Here);
+    let path = session.home.write("large.pdf", fs::read(made("report.pdf")).unwrap());
+    let size = 300 << 20;
+    fs::File::options().write(true).open(&path).unwrap().set_len(size).unwrap();
+    let refused = session.call("write_file", json!({ "path": "large.pdf", "content": "text" })).await;
+    assert!(refused["error"].as_str().unwrap().contains("is a PDF"), "{refused}");
+    assert_eq!(fs::metadata(path).unwrap().len(), size);
+}
+
+#[tokio::test]
 async fn a_document_is_not_destroyed_by_a_text() {
     for name in ["report.docx", "report.pdf", "sales.xls", "sales.xlsx", "book.epub"] {
         let session = Session::with(name);

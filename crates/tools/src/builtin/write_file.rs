@@ -76,7 +76,6 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     let failed = |error| refused(file_error("write_file", &error));
     known::check(&cx, "write_file", &path).await.map_err(refused)?;
     let old = old_content(&cx, &path).await.map_err(refused)?;
-    refuse_document(&path, old.as_deref().unwrap_or_default()).map_err(refused)?;
     if old.is_none() && args.path.contains('\\') {
         let why = "a folder is separated by / here, and \\ would become a part of the name; nothing was written";
         return Err(refused(ToolError::tell(format!("write_file: {}: {why}", args.path))));
@@ -145,18 +144,18 @@ fn refuse_document(path: &Path, old: &[u8]) -> Result<(), ToolError> {
     )))
 }
 
-/// What is in the file now; `None` if it is not there.
+/// What is in the file now, as far as it is looked at; `None` if it is not there. A document is an error.
 async fn old_content(cx: &ToolCx, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
     let failed = |error| file_error("write_file", &error);
     match cx.environment.stat(path).await {
-        // Anything that is no regular file is refused by the write itself, in its own words.
-        Ok(stat) if stat.kind == FileKind::File && stat.len <= LARGEST_EDIT => {
-            cx.environment.read(path, 0..u64::MAX).await.map(Some).map_err(failed)
-        }
         Ok(stat) if stat.kind == FileKind::File => {
-            let head = cx.environment.read(path, 0..SNIFF_BYTES as u64).await.map_err(failed)?;
-            refuse_document(path, &head).map(|()| Some(Vec::new()))
+            let is_looked_at = stat.len <= LARGEST_EDIT;
+            let end = if is_looked_at { u64::MAX } else { SNIFF_BYTES as u64 };
+            let content = cx.environment.read(path, 0..end).await.map_err(failed)?;
+            refuse_document(path, &content)?;
+            Ok(Some(if is_looked_at { content } else { Vec::new() }))
         }
+        // Anything that is no regular file is refused by the write itself, in its own words.
         Ok(_) => Ok(Some(Vec::new())),
         Err(error) if error.kind == FileErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(error)),
