@@ -42,6 +42,8 @@ pub struct Setup {
     pub max_requests: u32,
     /// What the model is told first.
     pub system_prompt: String,
+    /// Whether the model takes pictures, as far as anybody knows.
+    pub sight: Sight,
 }
 
 /// A conversation and what it takes to go on with it.
@@ -109,15 +111,8 @@ impl Agent {
         let shown = setup.definitions.current(&setup.wanted)?;
         let (wanted, task) = (Self::from_now_on(&setup.wanted), setup.task.in_conversation());
         let setup = Setup { task, wanted, ..setup };
-        Ok(Self {
-            setup,
-            shown,
-            messages,
-            call_ids: HashSet::new(),
-            usage: Usage::default(),
-            news: Vec::new(),
-            sight: Sight::Unknown,
-        })
+        let sight = setup.sight;
+        Ok(Self { setup, shown, messages, call_ids: HashSet::new(), usage: Usage::default(), news: Vec::new(), sight })
     }
 
     /// The conversation so far, system message first.
@@ -188,17 +183,16 @@ impl Agent {
         grew
     }
 
-    /// The provider refused the request, and maybe because of the pictures in it: they are put into words for the rest of this
-    /// conversation. Answers whether there were any.
-    fn close_the_eyes(&mut self, refusal: &ModelError) -> bool {
+    /// The provider refused the request, and maybe because of the pictures in it: words stand in their place now. Answers
+    /// the messages as they were, if there were any pictures.
+    fn close_the_eyes(&mut self, refusal: &ModelError) -> Option<Vec<Message>> {
         let is_about_a_schema = !Stripped::named_in(&refusal.message).is_empty();
-        let closed = !is_about_a_schema
-            && pictures::may_be_refused(refusal, self.sight)
-            && pictures::take_out(&mut self.messages);
-        if closed {
-            self.sight = Sight::Blind;
+        if is_about_a_schema || !pictures::may_be_refused(refusal, self.sight) || !pictures::any(&self.messages) {
+            return None;
         }
-        closed
+        let before = self.messages.clone();
+        pictures::take_out(&mut self.messages);
+        Some(before)
     }
 
     /// Says something in the name of the person. Two of their messages must not follow one another.
@@ -376,15 +370,21 @@ impl Turn<'_> {
     }
 
     async fn ask(&mut self, definitions: Arc<[Definition]>) -> Result<ModelReply, ModelError> {
-        match self.ask_once(Arc::clone(&definitions)).await {
-            Err(refusal) if self.agent.close_the_eyes(&refusal) => {
-                let model = self.agent.setup.model.name();
-                let message = format!("{model} does not take pictures; going on without them ({})", refusal.message);
-                self.listener.hear(Event::Warned { call: None, message: &message });
-                self.ask_once(definitions).await
-            }
-            answered => answered,
+        let refusal = match self.ask_once(Arc::clone(&definitions)).await {
+            Err(refusal) => refusal,
+            answered => return answered,
+        };
+        let Some(before) = self.agent.close_the_eyes(&refusal) else { return Err(refusal) };
+        let model = self.agent.setup.model.name();
+        let message = format!("{model} refused the pictures, as it seems; asking without them ({})", refusal.message);
+        self.listener.hear(Event::Warned { call: None, message: &message });
+        let answered = self.ask_once(definitions).await;
+        match &answered {
+            // It was not the pictures.
+            Err(error) if error.kind == ModelErrorKind::Rejected => self.agent.messages = before,
+            _ => self.agent.sight = Sight::Blind,
         }
+        answered
     }
 
     async fn ask_once(&mut self, definitions: Arc<[Definition]>) -> Result<ModelReply, ModelError> {

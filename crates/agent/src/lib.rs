@@ -28,6 +28,7 @@ pub mod todo_list;
 pub use agent::{Agent, EndReason, Setup, TurnEnd};
 pub use chat_completions::{ChatCompletions, HttpTransport, Retry};
 pub use event::{Event, Listener};
+pub use pictures::Sight;
 pub use reviewer::ModelReviewer;
 pub use script::Script;
 pub use todo_list::TodoList;

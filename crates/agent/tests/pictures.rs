@@ -5,6 +5,7 @@ mod session;
 
 use std::sync::Arc;
 
+use hermes_agent::Sight;
 use hermes_agent::agent::EndReason;
 use hermes_core::{Attachment, ToolOutput};
 use hermes_testkit::{Call, FakeTool, ModelServer, Reply};
@@ -86,9 +87,9 @@ async fn where_pictures_are_refused_they_are_put_into_words_once_and_for_all() {
             assert_accepted(&request.body);
         }
         let messages = requests[3].body["messages"].to_string();
-        assert_eq!(messages.matches("This model takes none").count(), 2, "{messages}");
+        assert_eq!(messages.matches("They cannot be sent to this model").count(), 2, "{messages}");
         assert_eq!(session.heard.warnings().len(), 1, "the person is told, once");
-        assert!(session.heard.warnings()[0].contains("does not take pictures"));
+        assert!(session.heard.warnings()[0].contains("refused the pictures"));
     }
 }
 
@@ -102,6 +103,31 @@ async fn a_refusal_after_pictures_were_taken_is_about_something_else() {
     assert_eq!(server.requests().len(), 3);
     assert_eq!(sent(&server.requests()[2].body).len(), 1);
     assert!(session.heard.warnings().is_empty());
+}
+
+#[tokio::test]
+async fn a_refusal_that_stays_without_the_pictures_was_not_about_them() {
+    let too_long = || refusal(400, "context too long");
+    let server = ModelServer::start([click(), too_long(), too_long(), Reply::text("seen")]);
+    let mut session = Plan::new().with_tool(&camera("image/png", 9)).with_model(&server);
+    session.turn("look").await.unwrap_err();
+    session.turn("again").await.unwrap();
+    let counts: Vec<usize> = server.requests().iter().map(|request| sent(&request.body).len()).collect();
+    assert_eq!(counts, [0, 1, 0, 1]);
+}
+
+#[tokio::test]
+async fn what_somebody_says_of_a_model_counts() {
+    let server = ModelServer::start([click(), Reply::text("ok")]);
+    let mut session = Plan::new().with_tool(&camera("image/png", 9)).with_sight(Sight::Blind).with_model(&server);
+    session.turn("look").await.unwrap();
+    let request = &server.requests()[1].body;
+    assert!(sent(request).is_empty() && request.to_string().contains("They cannot be sent to this model"), "{request}");
+
+    let server = ModelServer::start([click(), refusal(400, "bad weather"), Reply::text("ok")]);
+    let mut session = Plan::new().with_tool(&camera("image/png", 9)).with_sight(Sight::Sees).with_model(&server);
+    session.turn("look").await.unwrap_err();
+    assert_eq!(server.requests().len(), 2, "it takes pictures, so they cannot be the reason");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use hermes_agent::{Agent, Setup};
+use hermes_agent::{Agent, Setup, Sight};
 use hermes_core::{
     CancellationToken, Edit, EditReviewer, Effect, HookDecision, JsonMap, Message, Pending, Tool, ToolError,
     ToolOutput, Touches,
@@ -94,6 +94,7 @@ impl Around {
                     approve: self.approve,
                     max_requests: 90,
                     system_prompt: String::new(),
+                    sight: Sight::Unknown,
                 })
                 .unwrap();
                 agent.turn("go", &Deaf, &cancel).await.unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use hermes_agent::{Agent, ModelReviewer, Setup, TodoList, project_file, system_prompt};
+use hermes_agent::{Agent, ModelReviewer, Setup, Sight, TodoList, project_file, system_prompt};
 use hermes_core::{Asker, Clock, plural};
 use hermes_exec::LocalEnvironment;
 use hermes_exec::checkpoints::Recorder;
@@ -384,6 +384,11 @@ pub(crate) async fn agent(
             .max_turns
             .unwrap_or_else(|| u32::try_from(config.whole("agent.max_turns")).unwrap_or(u32::MAX)),
         system_prompt,
+        sight: match config.text("agent.image_input_mode").as_deref() {
+            Some("native") => Sight::Sees,
+            Some("text") => Sight::Blind,
+            _ => Sight::Unknown,
+        },
     });
     agent.map_err(|error| unknown(config, error))
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_agent::chat_completions::Transport;
-use hermes_agent::{Agent, ChatCompletions, Event, HttpTransport, Listener, Retry, Setup, TodoList, TurnEnd};
+use hermes_agent::{Agent, ChatCompletions, Event, HttpTransport, Listener, Retry, Setup, Sight, TodoList, TurnEnd};
 use hermes_core::{Asker, CancellationToken, Environment as _, Message, ModelError, Tool};
 use hermes_exec::LocalEnvironment;
 use hermes_runtime::{
@@ -36,6 +36,7 @@ pub(crate) struct Plan {
     approve: ApprovalMode,
     person: Option<Arc<dyn Asker>>,
     max_requests: u32,
+    sight: Sight,
     stream: bool,
     max_tokens: Option<u64>,
     retry: Retry,
@@ -54,6 +55,7 @@ impl Plan {
             approve: ApprovalMode::All,
             person: None,
             max_requests: 90,
+            sight: Sight::Unknown,
             stream: true,
             max_tokens: None,
             retry: Retry { attempts: 3, base: Duration::from_millis(1) },
@@ -86,6 +88,11 @@ impl Plan {
 
     pub(crate) fn with_budget(mut self, max_requests: u32) -> Self {
         self.max_requests = max_requests;
+        self
+    }
+
+    pub(crate) fn with_sight(mut self, sight: Sight) -> Self {
+        self.sight = sight;
         self
     }
 
@@ -171,6 +178,7 @@ impl Plan {
             approve: self.approve,
             max_requests: self.max_requests,
             system_prompt: SYSTEM.into(),
+            sight: self.sight,
         })
         .unwrap();
         Session { agent, home: self.home, store, definitions, extra, heard: self.heard }

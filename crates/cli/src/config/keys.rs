@@ -54,6 +54,12 @@ pub(crate) const KEYS: &[Key] = &[
         "focus: in a code base, only the toolset `coding` and MCP servers are on",
     ),
     key("agent.disabled_toolsets", Kind::List, "[]", "toolsets that are off, whatever else is said"),
+    key(
+        "agent.image_input_mode",
+        Kind::OneOf(&["auto", "native", "text"]),
+        "\"auto\"",
+        "text: pictures are never sent to the model; native: it takes them",
+    ),
     key("agent.max_turns", Kind::Whole(1, 1_000_000), "90", "requests that one turn may make"),
     key("approvals.deny", Kind::List, "[]", "commands that never run: a pattern each, for example git push *"),
     key(
@@ -261,7 +267,6 @@ const ACCEPTED: &[&str] = &[
     "agent.gateway_notify_interval",
     "agent.gateway_timeout",
     "agent.gateway_timeout_warning",
-    "agent.image_input_mode",
     "agent.max_verify_nudges",
     "agent.parallel_tool_call_guidance",
     "agent.task_completion_guidance",
