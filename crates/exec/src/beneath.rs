@@ -288,6 +288,11 @@ impl Place {
         Ok(rustix::fs::renameat(&self.folder, &self.name, &to.folder, &to.name)?)
     }
 
+    /// Removes what is no folder.
+    pub(crate) fn unlink(&self) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty())?)
+    }
+
     /// Removes a folder that is empty. `Ok(false)`: it is not.
     pub(crate) fn remove_empty_folder(&self) -> io::Result<bool> {
         match rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR) {

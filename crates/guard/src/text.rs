@@ -76,6 +76,12 @@ pub(crate) fn unglob(text: &str) -> String {
     text.chars().map(dead).collect()
 }
 
+/// A path as a pattern that matches it: what is not literal becomes what it was, or `*`.
+pub(crate) fn as_pattern(path: &str) -> String {
+    let wild = |c| if CLAIMED.contains(&c) { '*' } else { c };
+    unglob(path).chars().map(wild).collect()
+}
+
 /// The text as a person reads it: what is unknown becomes `…`.
 pub(crate) fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

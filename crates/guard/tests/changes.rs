@@ -50,6 +50,10 @@ fn what_writes_says_where_as_far_as_that_can_be_told() {
     only("jobs -x rm -f a.txt", "/home/me/code/a.txt");
     only("echo x > /dev/shm/p", "/dev/shm/p");
     only("d=/srv/x; echo x > $d/y", "/srv/x/y");
+    only("rm *.o", "/home/me/code/*.o");
+    only("rm 'a[1].txt'", "/home/me/code/a[1].txt");
+    only("rm ~/x?[ab]", "/home/me/x?[ab]");
+    only("echo x > log.$$", "/home/me/code/log.*");
 }
 
 #[test]
@@ -74,6 +78,7 @@ fn what_nobody_knows_may_change_anything() {
         "rg --pre ./gen.sh x",
         "sort --compress-program=./x a",
         "git grep -O./x y",
+        "ag --pager ./x y",
         "echo x > \"$(cat y)\"",
     ] {
         assert!(matches!(changes(command), Changes::Anything(_)), "{command}: {:?}", changes(command));

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, JsonMap, RawArguments, Tool, ToolCall, ToolOutput};
+use hermes_core::{CancellationToken, JsonMap, Judge, RawArguments, Tool, ToolCall, ToolOutput};
 use hermes_runtime::dispatch::{clean_error, coerce};
 use hermes_runtime::{
     ApprovalMode, Checks, Definitions, Dispatcher, Guardrails, OwnerKind, PlainJudge, Profile, Registry, Scope,
@@ -153,6 +153,7 @@ fn calls() {
 
     let setting = Setting::new(noop());
     let tool = noop();
+    let judge: Arc<dyn Judge> = Arc::new(PlainJudge);
     let (whole, alone) = in_turn(
         21,
         || {
@@ -162,7 +163,7 @@ fn calls() {
         },
         || {
             for _ in 0..ROUNDS {
-                let cx = setting.task.context("call", &setting.cancel);
+                let cx = setting.task.context("call", &judge, &setting.cancel);
                 let map: JsonMap = serde_json::from_str(&arguments.to_string()).unwrap();
                 runtime.block_on(tool.call(map, cx)).unwrap();
             }
@@ -245,11 +246,12 @@ fn throughput(threads: usize, through_the_chain: bool) -> f64 {
                 let task = Task::new(Arc::new(FakeEnvironment::new()));
                 let cancel = CancellationToken::new();
                 let tool = noop();
+                let judge: Arc<dyn Judge> = Arc::new(PlainJudge);
                 runtime.block_on(async {
                     for _ in 0..CALLS {
                         if !through_the_chain {
                             let map: JsonMap = serde_json::from_str(&arguments.to_string()).unwrap();
-                            tool.call(map, task.context("call", &cancel)).await.unwrap();
+                            tool.call(map, task.context("call", &judge, &cancel)).await.unwrap();
                             continue;
                         }
                         let call = ToolCall { id: "call".into(), name: "noop".into(), arguments: text(&arguments) };

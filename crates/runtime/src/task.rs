@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_core::{
-    ApprovalBook, ApprovalReviewer, Asker, CancellationToken, EditReviewer, Environment, Limits, Processes, Scratch,
-    Todos, ToolCx,
+    ApprovalBook, ApprovalReviewer, Asker, CancellationToken, EditReviewer, Environment, Judge, Limits, Processes,
+    Scratch, Todos, ToolCx,
 };
 
 use crate::dispatch::Budget;
@@ -189,15 +189,15 @@ impl Task {
         &self.root
     }
 
-    /// The context of one call of this task. Who judges belongs to the dispatcher, which adds it to calls that run.
-    pub fn context(&self, call_id: &str, cancel: &CancellationToken) -> ToolCx {
+    /// The context of one call of this task; `judge` is the one of the dispatcher that takes it.
+    pub fn context(&self, call_id: &str, judge: &Arc<dyn Judge>, cancel: &CancellationToken) -> ToolCx {
         ToolCx {
             call_id: call_id.to_owned(),
             environment: Arc::clone(&self.environment),
             asker: self.asker.clone(),
             todos: self.todos.clone(),
             processes: self.processes.clone(),
-            judge: None,
+            judge: Some(Arc::clone(judge)),
             segment: self.segment.as_ref().map(|segment| segment.load(Ordering::Relaxed)),
             scratch: Arc::clone(&self.scratch),
             limits: Limits { result_chars: self.budget.per_result, ..self.limits },

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hermes_agent::Agent;
 use hermes_core::{Asker, CancellationToken};
-use hermes_exec::checkpoints::{Checkpoint, Purpose};
+use hermes_exec::checkpoints::TakenBack;
 use hermes_runtime::Profile;
 use rustyline::error::ReadlineError;
 use rustyline::{DefaultEditor, ExternalPrinter as _};
@@ -81,7 +81,11 @@ pub(crate) async fn run(world: &World, args: AgentArgs) -> Result<Exit, Failure>
                     screen.say(&format!("{}\n", wrapped(&names.join(" · "), screen.columns(), 2)));
                 }
                 Some(word @ ("/undo" | "/redo")) => {
-                    let said = match taken_back(world, follow.config(), word == "/redo", &mut agent) {
+                    let stop = signals.begin();
+                    screen.resume(Some("putting files back".into()));
+                    let taken = taken_back(world, follow.config(), word == "/redo", &mut agent, stop).await;
+                    screen.pause();
+                    let said = match taken {
                         Ok(lines) => lines.join("\n  "),
                         Err(failure) => format!("! {}", failure.message),
                     };
@@ -133,25 +137,30 @@ fn follow_config(
 }
 
 /// Takes back what the last turn of this conversation changed, or the last undo, and lets the model know.
-fn taken_back(world: &World, config: &Config, again: bool, agent: &mut Agent) -> Result<Vec<String>, Failure> {
-    let checkpoints = checkpoints::kept(world, config);
-    let purpose = if again { Purpose::Undo } else { Purpose::Turn };
-    let fits = |one: &&Checkpoint| one.purpose == purpose && !one.is_undone && one.task == agent.task();
-    let list = checkpoints.list(None)?;
-    let Some(checkpoint) = list.iter().rev().find(fits) else {
-        let what =
-            if again { "There is no undo to take back." } else { "No turn of this conversation has changed files." };
-        return Ok(vec![what.to_owned(), "hermes checkpoints list --all shows what can be put back.".to_owned()]);
+async fn taken_back(
+    world: &World,
+    config: &Config,
+    again: bool,
+    agent: &mut Agent,
+    stop: CancellationToken,
+) -> Result<Vec<String>, Failure> {
+    let (checkpoints, task) = (checkpoints::kept(world, config), agent.task().to_owned());
+    let work = move || checkpoints.take_back(&task, again, &|| stop.is_cancelled());
+    let taken = tokio::task::spawn_blocking(work).await.map_err(|error| Failure::new(error.to_string()))??;
+    let (checkpoint, changes, gone) = match taken {
+        TakenBack::Done { checkpoint, changes, gone } => (checkpoint, changes, gone),
+        TakenBack::Nothing => {
+            let what = if again { "There is no undo to take back." } else { "There is nothing to take back." };
+            return Ok(vec![what.to_owned(), "hermes checkpoints list --all shows what can be put back.".to_owned()]);
+        }
+        TakenBack::Unclosed(checkpoint) => {
+            return Ok(vec![
+                "What that turn left was not kept, so that nobody can tell its changes from yours.".to_owned(),
+                format!("hermes checkpoints diff {0} shows both, restore {0} takes both back.", checkpoint.id),
+                "/undo once more goes on with the turn before it.".to_owned(),
+            ]);
+        }
     };
-    if checkpoint.totals.is_none() {
-        return Ok(vec![
-            "What that turn left was not kept, so that nobody can tell its changes from yours.".to_owned(),
-            format!("hermes checkpoints diff {0} shows both, restore {0} takes both back.", checkpoint.id),
-        ]);
-    }
-    let way = checkpoints.way_back(checkpoint)?;
-    let changes = way.changes();
-    let gone = checkpoints.go(way)?;
     let head = format!("{} ({}):", if again { "Done again" } else { "Taken back" }, visible(&checkpoint.reason));
     let lines = checkpoints::told(world, &head, &checkpoint.project, &changes, &gone);
     if !gone.done.is_empty() {

@@ -38,13 +38,13 @@ pub(crate) fn run(world: &World, verb: CheckpointsVerb) -> Result<Exit, Failure>
         }
         CheckpointsVerb::Diff { id, paths } => {
             let checkpoint = match &id {
-                Some(id) => checkpoints.find(id)?,
+                Some(id) => checkpoints.find(id, &world.cwd)?,
                 None => latest(world, &checkpoints)?,
             };
             diff(world, &config, &checkpoints, &checkpoint, &real(world, &paths))?;
         }
         CheckpointsVerb::Restore { id, paths } => {
-            let checkpoint = checkpoints.find(&id)?;
+            let checkpoint = checkpoints.find(&id, &world.cwd)?;
             let way = checkpoints.way_to(&checkpoint, &real(world, &paths))?;
             let changes = way.changes();
             let gone = checkpoints.go(way)?;
@@ -53,7 +53,8 @@ pub(crate) fn run(world: &World, verb: CheckpointsVerb) -> Result<Exit, Failure>
             if !gone.done.is_empty() {
                 out::line(&format!("hermes checkpoints restore {} takes this back.", gone.id))?;
             }
-            return Ok(if gone.left.is_empty() { Exit::Done } else { Exit::Partial });
+            let is_whole = gone.left.is_empty() && gone.not_closed.is_none();
+            return Ok(if is_whole { Exit::Done } else { Exit::Partial });
         }
         CheckpointsVerb::Prune => {
             let pruned = checkpoints.prune(SystemTime::now())?;
@@ -102,24 +103,25 @@ pub(crate) fn prune_when_due(world: &World, config: &Config) -> tokio::task::Joi
 impl From<CheckpointError> for Failure {
     fn from(error: CheckpointError) -> Self {
         match error {
-            CheckpointError::Unknown(_) | CheckpointError::Ambiguous(_) | CheckpointError::NoSuchPath(_) => {
-                Self::usage(visible(&error.to_string()))
-            }
+            CheckpointError::Unknown(_)
+            | CheckpointError::Ambiguous(_)
+            | CheckpointError::NoSuchPath(_)
+            | CheckpointError::NotKept(_) => Self::usage(visible(&error.to_string())),
             error => Self::new(visible(&error.to_string())),
         }
     }
 }
 
-/// The paths that a person means, as checkpoints know them.
+/// The paths that a person means, as checkpoints know them. A link is meant itself, unless a `/` stands behind its name.
 fn real(world: &World, paths: &[PathBuf]) -> Vec<PathBuf> {
     let real = |path: &PathBuf| {
-        let path = world.path(&path.to_string_lossy());
+        let leads_on = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        let path = world.cwd.join(path);
         let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
-        match (path.canonicalize(), parent.zip(path.file_name())) {
-            (Ok(real), _) => real,
+        match (path.file_name(), parent) {
             // What was removed has no real path any more, but its folder may.
-            (Err(_), Some((parent, name))) => parent.join(name),
-            (Err(_), None) => path,
+            (Some(name), Some(parent)) if !leads_on => parent.join(name),
+            _ => path.canonicalize().unwrap_or(path),
         }
     };
     paths.iter().map(real).collect()
@@ -210,15 +212,13 @@ fn diff(
             .map_or_else(|_| world.shown(&path), |path| path.display().to_string());
         text += &painted(colour, "1", &format!("{} {}", change.letter(), on_one_line(&name)));
         text.push('\n');
-        let diff = diff.to_string();
-        for line in secrets.redact(&diff).lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ "))
-        {
+        for line in secrets.redact(&diff.to_string()).lines() {
             text += &coloured(colour, &visible(line));
             text.push('\n');
         }
     }
     for left in &way.left {
-        text += &format!("! {}: {}\n", on_one_line(&world.shown(&left.path)), left.why);
+        text += &format!("! {} {}\n", on_one_line(&world.shown(&left.path)), left.said);
     }
     if text.is_empty() {
         text = format!("Nothing has changed since {}.", checkpoint.id);
@@ -258,7 +258,7 @@ pub(crate) fn told(
         let inside = path.strip_prefix(project).ok().filter(|inside| !inside.as_os_str().is_empty());
         on_one_line(&inside.map_or_else(|| world.shown(path), |inside| inside.display().to_string()))
     };
-    if gone.done.is_empty() && gone.left.is_empty() {
+    if gone.done.is_empty() && gone.left.is_empty() && gone.not_closed.is_none() {
         return vec!["The files are what they were; nothing was to be done.".to_owned()];
     }
     let mut lines = vec![head.to_owned()];
@@ -277,7 +277,10 @@ pub(crate) fn told(
         lines.push(format!("  … and {} more", done.len() - NAMED));
     }
     for left in &gone.left {
-        lines.push(format!("  ! {} stays as it is: {}", name(&left.path), left.why));
+        lines.push(format!("  ! {} {}", name(&left.path), left.said));
+    }
+    if let Some(why) = &gone.not_closed {
+        lines.push(format!("  ! what the files are now was not kept: {}", visible(why)));
     }
     lines
 }

@@ -34,7 +34,7 @@ pub use self::recorder::Recorder;
 use self::snapshot::Snapshot;
 use self::store::{Lock, Sharing, Store, lock};
 use self::take::{Index, Taker};
-pub use self::way::{Gone, Way};
+pub use self::way::{Gone, TakenBack, Way};
 
 /// How long one waits for another process that works on the same project.
 const WAIT: Duration = Duration::from_secs(10);
@@ -147,9 +147,12 @@ pub enum CheckpointError {
     /// A folder of Hermes itself.
     #[error("{} is a folder of Hermes and not kept", .0.display())]
     Own(PathBuf),
-    /// Nothing is known of a path, neither then nor now.
+    /// There is nothing at a path, neither then nor now.
     #[error("there was no {} then, and there is none now", .0.display())]
     NoSuchPath(PathBuf),
+    /// A checkpoint knows nothing of a path.
+    #[error("{} was not kept then, so nobody can put it back", .0.display())]
+    NotKept(PathBuf),
     /// It took too long.
     #[error("keeping it takes longer than {} s", .limit.as_secs())]
     TooSlow {
@@ -242,13 +245,27 @@ impl Totals {
     }
 }
 
-/// A path that is not put back, and why.
+/// A path that is not put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// The path.
     pub path: PathBuf,
-    /// Why it stays as it is.
-    pub why: String,
+    /// What becomes of it and why, in words that follow its name: "stays as it is: it was changed afterwards".
+    pub said: String,
+}
+
+impl Left {
+    fn stays(why: &str) -> String {
+        format!("stays as it is: {why}")
+    }
+
+    fn is_gone(why: &str) -> String {
+        format!("is gone and does not come back: {why}")
+    }
+
+    fn is_not_as_before(why: &str) -> String {
+        format!("is not as it was: {why}")
+    }
 }
 
 /// The checkpoints of one user.
@@ -276,6 +293,8 @@ impl Project {
         Self { key: digest[..16].to_owned() }
     }
 
+    /// Of checkpoint `id`: `before` and `after` are its snapshots, `undone` says that it was taken back, `look` is what
+    /// somebody has looked at who may yet go back.
     fn reference(&self, id: &str, which: &str) -> String {
         format!("refs/hermes/{}/{id}/{which}", self.key)
     }
@@ -307,6 +326,7 @@ impl Wish {
 }
 
 /// Where a snapshot goes.
+#[derive(Clone, Debug)]
 struct Target {
     reference: String,
     message: String,
@@ -345,12 +365,17 @@ impl Checkpoints {
         if self.is_shared(folder) { Err(CheckpointError::Everything(folder.to_path_buf())) } else { Ok(()) }
     }
 
+    /// What everybody shares is not kept because a call names it, and what is Hermes's own neither.
+    fn may_be_named(&self, path: &Path) -> Result<(), CheckpointError> {
+        if path.is_dir() { self.is_project(path) } else { Ok(()) }
+    }
+
     fn is_shared(&self, folder: &Path) -> bool {
         SHARED.iter().any(|shared| folder == Path::new(shared)) || self.home.starts_with(folder)
     }
 
     /// Looks at everything that is wished for beyond what `snapshot` knows, and stores the whole, unless `wanted` does not
-    /// want it. Answers the areas that could not be kept, each with the reason.
+    /// want it; then `snapshot` stays as it is. Answers the areas that could not be kept, each with the reason.
     fn take(
         &self,
         store: &Store,
@@ -368,10 +393,7 @@ impl Checkpoints {
             let mut taken = snapshot.clone();
             let mut taker = Taker::new(&self.limits, &self.own, &index, deadline);
             let refused = self.look(&mut taker, wish, &mut taken)?;
-            let Some(target) = wanted(&taken, &refused) else {
-                *snapshot = taken;
-                return Ok(refused);
-            };
+            let Some(target) = wanted(&taken, &refused) else { return Ok(refused) };
             let references = [target.reference, project.latest()];
             let saved = store.save(&references, &target.message, &taken, &index, |name| taker.unsent(name));
             match saved {
@@ -407,7 +429,7 @@ impl Checkpoints {
         }
         for path in &wish.named {
             if !snapshot.keeps(path)
-                && let Err(why) = taker.named(snapshot, path)
+                && let Err(why) = self.may_be_named(path).and_then(|()| taker.named(snapshot, path))
             {
                 refused.push(why);
             }
@@ -437,18 +459,21 @@ impl Checkpoints {
         found.unwrap_or(&folder).to_path_buf()
     }
 
-    /// The one whose name begins like this.
-    pub fn find(&self, name: &str) -> Result<Checkpoint, CheckpointError> {
+    /// The one whose name begins like this. Of several, one of the project in which `near` lies is meant.
+    pub fn find(&self, name: &str, near: &Path) -> Result<Checkpoint, CheckpointError> {
         let all = self.list(None)?;
-        let exact: Vec<&Checkpoint> = all.iter().filter(|checkpoint| checkpoint.id == name).collect();
-        if let [only] = exact[..] {
-            return Ok(only.clone());
+        let here = Project::of(&self.project(near)).key;
+        let is_exact = |one: &&Checkpoint| one.id == name;
+        let begins = |one: &&Checkpoint| !name.is_empty() && one.id.starts_with(name);
+        for fits in [&is_exact as &dyn Fn(&&Checkpoint) -> bool, &begins] {
+            let fitting: Vec<&Checkpoint> = all.iter().filter(fits).collect();
+            let mine: Vec<&Checkpoint> = fitting.iter().filter(|one| one.key == here).copied().collect();
+            match (&fitting[..], &mine[..]) {
+                ([], _) => {}
+                ([only], _) | (_, [only]) => return Ok((*only).clone()),
+                _ => return Err(CheckpointError::Ambiguous(name.to_owned())),
+            }
         }
-        let mut fitting = all.into_iter().filter(|checkpoint| checkpoint.id.starts_with(name));
-        match (fitting.next(), fitting.next()) {
-            (Some(only), None) if !name.is_empty() => Ok(only),
-            (Some(_), Some(_)) if !name.is_empty() => Err(CheckpointError::Ambiguous(name.to_owned())),
-            _ => Err(CheckpointError::Unknown(name.to_owned())),
-        }
+        Err(CheckpointError::Unknown(name.to_owned()))
     }
 }

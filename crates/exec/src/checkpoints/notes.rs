@@ -100,7 +100,7 @@ pub(super) fn in_letters(millis: u128) -> String {
     (0..9).rev().map(|at| char::from(DIGITS[usize::try_from(millis >> (5 * at) & 31).unwrap_or(0)])).collect()
 }
 
-fn from_letters(id: &str) -> Option<SystemTime> {
+pub(super) fn from_letters(id: &str) -> Option<SystemTime> {
     let digit = |byte: u8| DIGITS.iter().position(|digit| *digit == byte);
     let millis = id.bytes().try_fold(0_u64, |sum, byte| Some(sum << 5 | digit(byte)? as u64))?;
     Some(UNIX_EPOCH + Duration::from_millis(millis))

@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -101,17 +101,11 @@ pub(super) enum Fate {
 }
 
 /// What becomes of a folder at `path` with this name, where these are its siblings.
-pub(super) fn of_folder(
-    path: &Path,
-    name: &OsStr,
-    siblings: &[(std::ffi::OsString, Look)],
-    ignored: &Ignored,
-    own: &[PathBuf],
-) -> Fate {
+pub(super) fn of_folder(path: &Path, name: &OsStr, siblings: &[(std::ffi::OsString, Look)], ignored: &Ignored) -> Fate {
     let beside = |wanted: &[&str]| siblings.iter().any(|(name, _)| wanted.iter().any(|wanted| name == *wanted));
     let derived = DERIVED.iter().any(|derived| name == *derived)
         || DERIVED_BESIDE.iter().any(|(derived, marks)| name == *derived && beside(marks));
-    if derived || own.iter().any(|own| own == path) || ignored.has(path, true) { Fate::Skipped } else { Fate::Kept }
+    if derived || ignored.has(path, true) { Fate::Skipped } else { Fate::Kept }
 }
 
 /// Whether a folder says of itself that it is made again.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::notes::checkpoints;
+use super::notes::{checkpoints, from_letters};
 use super::store::{Reference, Sharing, Store};
 use super::{Checkpoint, CheckpointError, Checkpoints, WAIT};
 
@@ -36,7 +36,7 @@ impl Checkpoints {
                 break;
             }
             pruned.checkpoints += goes.len();
-            self.forget(&store, &references, &goes)?;
+            self.forget(&store, &references, &goes, now)?;
             store.collect(&lock)?;
             pruned.bytes.1 = store.size();
             if pruned.bytes.1 <= self.limits.total_bytes {
@@ -75,11 +75,21 @@ impl Checkpoints {
         goes
     }
 
-    fn forget(&self, store: &Store, references: &[Reference], goes: &[&Checkpoint]) -> Result<(), CheckpointError> {
+    fn forget(
+        &self,
+        store: &Store,
+        references: &[Reference],
+        goes: &[&Checkpoint],
+        now: SystemTime,
+    ) -> Result<(), CheckpointError> {
         let begins: Vec<&str> =
             references.iter().filter_map(|reference| reference.name.strip_suffix("before")).collect();
-        // What has no beginning is of no use to anybody.
-        let is_lost = |name: &str| !name.ends_with("/latest") && !begins.iter().any(|begin| name.starts_with(begin));
+        // What has no beginning is of no use to anybody, but for what somebody looks at right now.
+        let is_lost = |name: &str| match name.rsplit('/').next() {
+            Some("latest") => false,
+            Some("look") => !is_recent(name, now),
+            _ => !begins.iter().any(|begin| name.starts_with(begin)),
+        };
         let goes: Vec<String> =
             goes.iter().map(|checkpoint| format!("refs/hermes/{}/{}/", checkpoint.key, checkpoint.id)).collect();
         let mut stays: Vec<&str> = Vec::new();
@@ -102,4 +112,10 @@ impl Checkpoints {
         }
         if changes.is_empty() { Ok(()) } else { store.point(&changes) }
     }
+}
+
+/// Whether the checkpoint of a reference may still be at work.
+fn is_recent(reference: &str, now: SystemTime) -> bool {
+    let at = reference.rsplit('/').nth(1).and_then(from_letters);
+    at.is_some_and(|at| now.duration_since(at).unwrap_or_default() < OPEN)
 }

@@ -4,15 +4,17 @@
 //! project is kept as a whole before the first change, and whatever a call names beyond it, or in a part of it that is not
 //! kept, is kept on its own.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use hermes_core::{Changes, Checkpointer, CommandPlace, HookCall, Redactor, ToolCx, Touches};
+use hermes_core::{CancellationToken, Changes, Checkpointer, CommandPlace, HookCall, Redactor, ToolCx, Touches};
 
 use super::difference::between;
 use super::notes::Note;
@@ -58,6 +60,37 @@ struct Open {
     tried: HashSet<PathBuf>,
 }
 
+impl Open {
+    /// One that begins with this call; it has no name yet.
+    fn of(root: &Path, call: &Call) -> Self {
+        let project = Project::of(root);
+        let note = Note {
+            key: project.key.clone(),
+            project: root.to_string_lossy().into_owned(),
+            purpose: Purpose::Turn,
+            reason: call.reason.clone(),
+            task: call.task.clone(),
+            undoes: None,
+        };
+        Self {
+            turn: call.turn,
+            project,
+            id: String::new(),
+            message: note.message(),
+            snapshot: Snapshot::default(),
+            tried: HashSet::new(),
+        }
+    }
+}
+
+/// Whose call it is, and in a few words which.
+#[derive(Debug)]
+struct Call {
+    task: String,
+    turn: u64,
+    reason: String,
+}
+
 /// What a call would change.
 #[derive(Debug)]
 struct Plan {
@@ -74,17 +107,19 @@ impl Recorder {
         Self { checkpoints, redactor, state: Arc::default() }
     }
 
-    fn keep(&self, task: &str, turn: u64, reason: &str, plan: &Plan) -> Result<(), String> {
+    /// `nobody_waits` fires when the call has gone on without it: what is there from then on may be the call's own doing.
+    fn keep(&self, call: &Call, plan: &Plan, nobody_waits: &CancellationToken) -> Result<(), String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.open.get(task).is_some_and(|open| open.turn != turn)
+        let Call { task, turn, .. } = call;
+        if state.open.get(task).is_some_and(|open| open.turn != *turn)
             && let Some(open) = state.open.remove(task)
         {
             // A turn that nobody closed is closed by the next one. If that fails, it stays without an end.
             let _ = self.close(&open);
         }
-        let refused = self.add(&mut state, task, turn, reason, plan).map_err(|error| error.to_string())?;
+        let refused = self.add(&mut state, call, plan, nobody_waits).map_err(|error| error.to_string())?;
         // Who is told the same before every call does not listen.
-        let new = refused.into_iter().find(|why| state.told.insert((task.to_owned(), why.clone())));
+        let new = refused.into_iter().find(|why| state.told.insert((task.clone(), why.clone())));
         new.map_or(Ok(()), Err)
     }
 
@@ -92,12 +127,14 @@ impl Recorder {
     fn add(
         &self,
         state: &mut State,
-        task: &str,
-        turn: u64,
-        reason: &str,
+        call: &Call,
         plan: &Plan,
+        nobody_waits: &CancellationToken,
     ) -> Result<Vec<String>, CheckpointError> {
-        let root = self.checkpoints.project(&plan.folder);
+        if nobody_waits.is_cancelled() {
+            return Ok(Vec::new());
+        }
+        let (task, root) = (&call.task, self.checkpoints.project(&plan.folder));
         let mut wish = Wish::default();
         let open = state.open.get(task);
         let is_new = |path: &Path| open.is_none_or(|open| !open.snapshot.keeps(path));
@@ -117,43 +154,34 @@ impl Recorder {
         let store = Store::open(&self.checkpoints.store())?;
         let mut open = match state.open.remove(task) {
             Some(open) => open,
-            None => {
-                let project = Project::of(&root);
-                let id = store.new_id(&project.key);
-                let note = Note {
-                    key: project.key.clone(),
-                    project: root.to_string_lossy().into_owned(),
-                    purpose: Purpose::Turn,
-                    reason: reason.to_owned(),
-                    task: task.to_owned(),
-                    undoes: None,
-                };
-                let message = note.message();
-                Open { turn, project, id, message, snapshot: Snapshot::default(), tried: HashSet::new() }
-            }
+            None => Open::of(&root, call),
         };
         let is_begun = !open.tried.is_empty();
-        let place = || Target { reference: open.project.reference(&open.id, "before"), message: open.message.clone() };
-        let taken = self.checkpoints.lock_project(&open.project).and_then(|_lock| {
-            self.checkpoints.take(&store, &open.project, &wish, &mut open.snapshot, |_, _| Some(place()))
+        let taken = self.checkpoints.lock_project(&open.project).and_then(|lock| {
+            if open.id.is_empty() {
+                open.id = store.new_id(&open.project.key, &lock);
+            }
+            let reference = open.project.reference(&open.id, "before");
+            let target = Target { reference, message: open.message.clone() };
+            let in_time = |_: &_, _: &_| (!nobody_waits.is_cancelled()).then(|| target.clone());
+            self.checkpoints.take(&store, &open.project, &wish, &mut open.snapshot, in_time)
         });
-        if taken.is_ok() {
+        let is_kept = taken.is_ok() && !nobody_waits.is_cancelled();
+        if is_kept {
             open.tried.insert(root);
         }
         // Without a beginning there is nothing to go on with: the next call tries again.
-        if taken.is_ok() || is_begun {
-            state.open.insert(task.to_owned(), open);
+        if is_kept || is_begun {
+            state.open.insert(task.clone(), open);
         }
         let refused = taken?;
-        let matters = |why: &CheckpointError| {
-            let is_about_the_rest = match why {
-                CheckpointError::TooMany { folder, .. } | CheckpointError::TooLarge { folder, .. } => {
-                    !wish.named.contains(folder)
-                }
-                CheckpointError::Everything(_) | CheckpointError::Own(_) => true,
-                _ => false,
-            };
-            plan.is_open || !is_about_the_rest
+        let is_named = |folder: &PathBuf| wish.named.contains(folder);
+        let matters = |why: &CheckpointError| match why {
+            CheckpointError::TooMany { folder, .. }
+            | CheckpointError::TooLarge { folder, .. }
+            | CheckpointError::Everything(folder)
+            | CheckpointError::Own(folder) => plan.is_open || is_named(folder),
+            _ => true,
         };
         Ok(refused.iter().filter(|why| matters(why)).map(ToString::to_string).collect())
     }
@@ -202,11 +230,23 @@ fn real_paths(path: &Path) -> Vec<PathBuf> {
     std::iter::once(stated).chain(led).collect()
 }
 
-/// The part of a path before its first pattern.
-fn before_patterns(path: &Path) -> PathBuf {
-    let has_pattern =
-        |name: &std::path::Component<'_>| name.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
-    path.components().take_while(|name| !has_pattern(name)).collect()
+/// What a path with patterns in it stands for, as far as one part of it tells: everything in the folder before the first
+/// pattern that begins as the pattern does.
+fn expanded(path: &Path) -> Vec<PathBuf> {
+    const SPECIAL: [char; 4] = ['*', '?', '[', '{'];
+    let has_pattern = |name: &Component<'_>| name.as_os_str().to_string_lossy().contains(SPECIAL);
+    let Some(pattern) = path.components().find(has_pattern) else { return vec![path.to_path_buf()] };
+    let folder: PathBuf = path.components().take_while(|name| !has_pattern(name)).collect();
+    let pattern = pattern.as_os_str().to_string_lossy();
+    let start = pattern.split(SPECIAL).next().unwrap_or_default();
+    let fits = |name: &OsStr| name.as_encoded_bytes().starts_with(start.as_bytes());
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut all: Vec<PathBuf> = entries.filter(|entry| fits(&entry.file_name())).map(|entry| entry.path()).collect();
+    // It may be a name with such letters in it.
+    if !all.iter().any(|one| path.starts_with(one)) {
+        all.push(path.to_path_buf());
+    }
+    all
 }
 
 /// What a call would change; `None`: nothing.
@@ -218,31 +258,28 @@ fn plan(touches: &Touches, cx: &ToolCx) -> Option<Plan> {
     if let Some(command) = &touches.command {
         let carried = cx.environment.carried();
         let place = CommandPlace { cwd: &folder, carried: &carried, shares_our_files: true };
-        let changes = cx.judge.as_ref().map_or(Changes::Anything(Vec::new()), |judge| judge.changes(command, &place));
-        match changes {
-            Changes::Nothing => {}
-            Changes::Only(paths) => named.extend(paths.iter().map(|path| before_patterns(path))),
-            Changes::Anything(paths) => {
-                named.extend(paths.iter().map(|path| before_patterns(path)));
-                is_open = true;
-            }
+        // What is typed is read by a program, and nobody knows which.
+        let judge = cx.judge.as_ref().filter(|_| touches.typed.is_none());
+        let changes = judge.map_or(Changes::Anything(Vec::new()), |judge| judge.changes(command, &place));
+        is_open = matches!(changes, Changes::Anything(_));
+        if let Changes::Only(paths) | Changes::Anything(paths) = changes {
+            named.extend(paths.iter().flat_map(|path| expanded(path)));
         }
     }
     (is_open || !named.is_empty()).then_some(Plan { folder, named, is_open })
 }
 
-/// The call in a few words.
-fn reason(tool: &str, touches: &Touches, cwd: &Path) -> String {
+/// The call in a few words, without secrets.
+fn reason(tool: &str, touches: &Touches, cwd: &Path, redactor: Option<&dyn Redactor>) -> String {
     let what = match (&touches.command, &touches.writes[..]) {
         (Some(command), _) => command.trim().lines().next().unwrap_or_default().to_owned(),
         (None, [path]) => path.strip_prefix(cwd).unwrap_or(path).display().to_string(),
         (None, paths) => format!("{} files", paths.len()),
     };
-    format!("{tool}: {what}")
-        .chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .take(REASON)
-        .collect()
+    let whole = format!("{tool}: {what}");
+    // The half of a secret that is left when a line is cut is not seen to be one.
+    let whole = redactor.map_or(Cow::Borrowed(&*whole), |redactor| redactor.redact(&whole));
+    whole.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(REASON).collect()
 }
 
 #[async_trait]
@@ -252,12 +289,12 @@ impl Checkpointer for Recorder {
             return Ok(());
         }
         let Some(plan) = plan(touches, cx) else { return Ok(()) };
-        let (recorder, task, turn) = (self.clone(), call.task.to_owned(), call.turn);
-        let mut reason = reason(call.spec.name.as_str(), touches, &cx.environment.cwd());
-        if let Some(redactor) = &self.redactor {
-            reason = redactor.redact(&reason).into_owned();
-        }
-        let kept = tokio::task::spawn_blocking(move || recorder.keep(&task, turn, &reason, &plan)).await;
+        let reason = reason(call.spec.name.as_str(), touches, &cx.environment.cwd(), self.redactor.as_deref());
+        let call = Call { task: call.task.to_owned(), turn: call.turn, reason };
+        let nobody_waits = CancellationToken::new();
+        let _fires_at_the_end = nobody_waits.clone().drop_guard();
+        let recorder = self.clone();
+        let kept = tokio::task::spawn_blocking(move || recorder.keep(&call, &plan, &nobody_waits)).await;
         kept.unwrap_or_else(|error| Err(error.to_string()))
     }
 

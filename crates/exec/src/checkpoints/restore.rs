@@ -4,7 +4,8 @@
 //! Paths are reached through held folders and never through links ([`crate::beneath`]), and a content takes its place in one
 //! step, so that whatever happens a file is the old one or the new one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -31,18 +32,21 @@ pub(super) fn plan(
 ) -> (BTreeMap<PathBuf, Step>, Vec<Left>) {
     let (mut steps, mut left) = (BTreeMap::new(), Vec::new());
     for path in paths {
-        let why = match (target.at(&path), now.at(&path)) {
-            (Known::Nothing, _) => "nothing is known of it".to_owned(),
-            (_, Known::Nothing) => "it cannot be looked at now".to_owned(),
-            (Known::Here(Entry::LeftOut { why, .. }), _) => format!("it was {} then", why.in_words()),
+        let said = match (target.at(&path), now.at(&path)) {
+            (Known::Nothing, _) => Left::stays("nothing is known of it"),
+            (_, Known::Nothing) => Left::stays("it cannot be looked at now"),
+            (Known::Here(Entry::LeftOut { why, .. }), Known::NotThere) => {
+                Left::is_gone(&format!("it was {} then", why.in_words()))
+            }
+            (Known::Here(Entry::LeftOut { why, .. }), _) => Left::stays(&format!("it was {} then", why.in_words())),
             (_, Known::Here(Entry::LeftOut { why, .. })) => {
-                format!("it is {} now, so there would be no way back", why.in_words())
+                Left::stays(&format!("it is {} now, so there would be no way back", why.in_words()))
             }
             (Known::NotThere, Known::NotThere) => continue,
             (Known::Here(_), Known::Here(entry))
                 if target.areas.contains_key(&path) && !matches!(entry, Entry::Folder { .. }) =>
             {
-                "something else stands in the place of the project".to_owned()
+                Left::stays("something else stands in the place of the project")
             }
             (Known::Here(entry), _) => {
                 steps.insert(path, Step::Put(*entry));
@@ -53,7 +57,7 @@ pub(super) fn plan(
                 continue;
             }
         };
-        left.push(Left { path, why });
+        left.push(Left { path, said });
     }
     let missing = folders_to_make(target, now, &steps);
     steps.extend(missing);
@@ -75,13 +79,38 @@ fn folders_to_make(target: &Snapshot, now: &Snapshot, steps: &BTreeMap<PathBuf, 
     missing
 }
 
-/// Takes the steps. Answers the paths that are as they should be now, and the others.
+/// What became of the steps.
+#[derive(Debug)]
+pub(super) struct Applied {
+    /// What is as it should be now.
+    pub(super) done: Vec<PathBuf>,
+    /// What is not.
+    pub(super) left: Vec<Left>,
+    /// Something is other than before, whether or not it is as it should be.
+    pub(super) touched: bool,
+    /// Not all steps were taken, because somebody wanted it so.
+    pub(super) stopped: bool,
+}
+
+/// Takes the steps, until `stop` says so.
 pub(super) fn apply(
     steps: &BTreeMap<PathBuf, Step>,
     now: &Snapshot,
     contents: &mut Contents,
-) -> (Vec<PathBuf>, Vec<Left>) {
-    let mut work = Work { now, contents, opened: BTreeMap::new(), done: Vec::new(), left: Vec::new(), made: 0 };
+    stop: &dyn Fn() -> bool,
+) -> Applied {
+    let mut work = Work {
+        now,
+        contents,
+        stop,
+        stopped: false,
+        opened: BTreeMap::new(),
+        handled: HashSet::new(),
+        folders: BTreeSet::new(),
+        done: Vec::new(),
+        failed: HashSet::new(),
+        left: Vec::new(),
+    };
     let is_folder = |path: &Path| matches!(now.at(path), Known::Here(Entry::Folder { .. }));
     // It goes for good, or because something else stands in the place of a folder, or a folder in the place of it.
     let goes = |path: &Path, step: &Step| match step {
@@ -115,22 +144,31 @@ pub(super) fn apply(
         }
     }
     work.close();
-    let Work { done, left, .. } = work;
-    (done, left)
+    work.flush();
+    let Work { done, left, folders, stopped, .. } = work;
+    Applied { done, left, touched: !folders.is_empty(), stopped }
 }
 
 struct Work<'a> {
     now: &'a Snapshot,
     contents: &'a mut Contents,
+    stop: &'a dyn Fn() -> bool,
+    stopped: bool,
     /// Folders that could not be written to and had to be opened, with the mode that they get back.
     opened: BTreeMap<PathBuf, u32>,
+    /// Files of which a name went, or the permissions changed, by our own doing: device and number.
+    handled: HashSet<(u64, u64)>,
+    /// Folders in which something came, went or changed.
+    folders: BTreeSet<PathBuf>,
     done: Vec<PathBuf>,
+    /// The paths in `left`.
+    failed: HashSet<PathBuf>,
     left: Vec<Left>,
-    made: usize,
 }
 
 /// Why a step was not taken.
 enum Trouble {
+    Stopped,
     /// Somebody else was there in between.
     Changed,
     /// A folder is not empty.
@@ -148,29 +186,32 @@ impl From<io::Error> for Trouble {
 impl Work<'_> {
     /// One step; `is_end`: after it the path is as it should be.
     fn one(&mut self, path: &Path, is_end: bool, mut step: impl FnMut(&mut Self) -> Result<(), Trouble>) {
-        if self.left.iter().any(|left| left.path == path) {
+        if self.failed.contains(path) {
             return;
         }
-        let mut taken = step(self);
+        self.stopped |= (self.stop)();
+        let mut taken = if self.stopped { Err(Trouble::Stopped) } else { step(self) };
         if let Err(Trouble::Io(error)) = &taken
             && error.kind() == io::ErrorKind::PermissionDenied
             && self.open_up(path)
         {
             taken = step(self);
         }
-        let why = match taken {
+        let said = match taken {
             Ok(()) => {
                 if is_end {
                     self.done.push(path.to_path_buf());
                 }
                 return;
             }
-            Err(Trouble::Changed) => "it changed while it was to be put back".to_owned(),
-            Err(Trouble::Inhabited) => "something that is not kept is in this folder".to_owned(),
-            Err(Trouble::Io(error)) => error.to_string(),
-            Err(Trouble::Store(error)) => error.to_string(),
+            Err(Trouble::Stopped) => Left::stays("it was stopped before that"),
+            Err(Trouble::Changed) => Left::stays("it changed while it was to be put back"),
+            Err(Trouble::Inhabited) => Left::stays("something that is not kept is in this folder"),
+            Err(Trouble::Io(error)) => Left::is_not_as_before(&error.to_string()),
+            Err(Trouble::Store(error)) => Left::is_not_as_before(&error.to_string()),
         };
-        self.left.push(Left { path: path.to_path_buf(), why });
+        self.failed.insert(path.to_path_buf());
+        self.left.push(Left { path: path.to_path_buf(), said });
     }
 
     fn place(&self, path: &Path) -> io::Result<Place> {
@@ -187,10 +228,19 @@ impl Work<'_> {
             (Some(_), None) => false,
             // What was done inside a folder changes its times.
             (Some(look), Some(known)) if look.is_folder() => known.is_folder(),
-            // The count of names, and with it the time of the last change, may be our own doing: another name went.
-            (Some(look), Some(known)) => Look { links: known.links, ctime: known.ctime, ..*look } == *known,
+            // Another name of the same file was put back before.
+            (Some(look), Some(known)) if self.handled.contains(&(known.dev, known.ino)) => {
+                Look { links: known.links, ctime: known.ctime, mode: known.mode, ..*look } == *known
+            }
+            (Some(look), Some(known)) => look == known,
         };
         if is_same { Ok((place, look)) } else { Err(Trouble::Changed) }
+    }
+
+    /// Remembers what is about to be our own doing.
+    fn handle(&mut self, path: &Path, look: Option<&Look>) {
+        self.handled.extend(look.filter(|look| !look.is_folder()).map(|look| (look.dev, look.ino)));
+        self.folders.extend(path.parent().map(Path::to_path_buf));
     }
 
     fn remove(&mut self, path: &Path, is_folder: bool) -> Result<(), Trouble> {
@@ -198,17 +248,19 @@ impl Work<'_> {
             Err(Trouble::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             found => found?,
         };
-        match look {
-            None => Ok(()),
-            Some(_) if is_folder => {
-                if place.remove_empty_folder()? {
-                    Ok(())
-                } else {
-                    Err(Trouble::Inhabited)
-                }
-            }
-            Some(_) => Ok(place.remove()?),
+        if look.is_none() {
+            return Ok(());
         }
+        if !is_folder {
+            match place.unlink() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                unlinked => unlinked?,
+            }
+        } else if !place.remove_empty_folder()? {
+            return Err(Trouble::Inhabited);
+        }
+        self.handle(path, look.as_ref());
+        Ok(())
     }
 
     fn put(&mut self, path: &Path, entry: &Entry) -> Result<(), Trouble> {
@@ -218,7 +270,11 @@ impl Work<'_> {
             Entry::Folder { .. } => match here {
                 Some(look) if look.is_folder() => Ok(()),
                 Some(_) => Err(Trouble::Changed),
-                None => Ok(place.make_folder()?),
+                None => {
+                    place.make_folder()?;
+                    self.handle(path, None);
+                    Ok(())
+                }
             },
             Entry::File { blob, mode } => {
                 // Only its permissions are others.
@@ -226,15 +282,16 @@ impl Work<'_> {
                     && known == blob
                     && here.is_some()
                 {
-                    let (place, _) = self.unchanged(path)?;
-                    return Ok(place.set_mode(*mode)?);
+                    let (place, look) = self.unchanged(path)?;
+                    place.set_mode(*mode)?;
+                    self.handle(path, look.as_ref());
+                    return Ok(());
                 }
                 let bytes = self.contents.read(*blob).map_err(Trouble::Store)?;
-                let aside = self.aside(&place)?;
-                let has_some = here.is_some_and(|look| look.kind == Kind::File);
-                let attributes = has_some.then(|| place.attributes().ok()).flatten().unwrap_or_default();
-                self.dressed(&aside, path, here.as_ref(), |aside| {
-                    let mut file = aside.create()?;
+                let before = here.filter(|look| look.kind == Kind::File);
+                let attributes = before.and_then(|_| place.attributes().ok()).unwrap_or_default();
+                let (aside, mut file) = aside(&place, Place::create)?;
+                let dressed = || {
                     // What the folder gives to new files is not what this one had.
                     drop_access_list(&file);
                     file.write_all(&bytes)?;
@@ -242,46 +299,55 @@ impl Work<'_> {
                         // Who may not give files away keeps them.
                         let _ = aside.set_owner(look.uid, look.gid);
                     }
-                    aside.set_mode(*mode)?;
                     // What it has beside its content stays with it, as far as that is possible.
                     for (name, value) in attributes {
                         let _ = aside.set_attribute(&name, &value);
                     }
-                    Ok(())
-                })
+                    // The last of all: an access list has permissions in it, too.
+                    aside.set_mode(*mode)?;
+                    file.sync_all()
+                };
+                let dressed = dressed();
+                self.take_place(&aside, path, dressed, here.as_ref())
             }
             Entry::Link { blob } => {
                 let target = self.contents.read(*blob).map_err(Trouble::Store)?;
                 let target: PathBuf = std::ffi::OsString::from_vec(target).into();
-                let aside = self.aside(&place)?;
-                self.dressed(&aside, path, here.as_ref(), |aside| aside.make_link(&target))
+                let (aside, ()) = aside(&place, |aside| aside.make_link(&target))?;
+                self.take_place(&aside, path, Ok(()), here.as_ref())
             }
             Entry::LeftOut { .. } => Ok(()),
         }
     }
 
-    /// Makes something beside `path` and lets it take its place.
-    fn dressed(
-        &self,
+    /// Lets what was made beside `path` take its place; `made`: whether it is whole.
+    fn take_place(
+        &mut self,
         aside: &Place,
         path: &Path,
+        made: io::Result<()>,
         here: Option<&Look>,
-        make: impl FnOnce(&Place) -> io::Result<()>,
     ) -> Result<(), Trouble> {
-        let taken = make(aside).map_err(Trouble::Io).and_then(|()| {
+        let taken = made.map_err(Trouble::Io).and_then(|()| {
             let (place, look) = self.unchanged(path)?;
-            if here.is_none() && look.is_none() { Ok(aside.move_to(&place)?) } else { Ok(aside.replace(&place)?) }
+            if here.is_none() && look.is_none() {
+                aside.move_to(&place)?
+            } else {
+                aside.replace(&place)?
+            }
+            Ok(look)
         });
-        if taken.is_err() {
-            // The trouble that is told is the one before this.
-            let _ = aside.remove();
+        match taken {
+            Ok(look) => {
+                self.handle(path, look.as_ref());
+                Ok(())
+            }
+            Err(trouble) => {
+                // The trouble that is told is the one before this.
+                let _ = aside.unlink();
+                Err(trouble)
+            }
         }
-        taken
-    }
-
-    fn aside(&mut self, place: &Place) -> io::Result<Place> {
-        self.made += 1;
-        place.beside(&format!(".hermes-undo-{}-{}", std::process::id(), self.made))
     }
 
     /// Lets us write to the folder that `path` is in. `false`: it is not ours.
@@ -304,8 +370,29 @@ impl Work<'_> {
             if let Err(error) = close()
                 && error.kind() != io::ErrorKind::NotFound
             {
-                self.left.push(Left { path: folder, why: format!("its permissions could not be put back: {error}") });
+                let said = format!("did not get its permissions back: {error}");
+                self.left.push(Left { path: folder, said });
             }
+        }
+    }
+    /// Waits until names are on disk, as contents are.
+    fn flush(&self) {
+        for folder in &self.folders {
+            // One that has gone by now holds no names, and a file system that cannot do this does it by itself.
+            let _ = self.place(folder).and_then(|place| place.flush());
+        }
+    }
+}
+
+/// Makes something beside `place` under a name that nobody else has.
+fn aside<T>(place: &Place, make: impl Fn(&Place) -> io::Result<T>) -> io::Result<(Place, T)> {
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let aside = place.beside(&format!(".hermes-undo-{random:016x}"))?;
+        match make(&aside) {
+            Ok(made) => return Ok((aside, made)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
     }
 }

@@ -162,10 +162,13 @@ impl Snapshot {
         }
     }
 
-    /// The folder as whose part a path is reached: the innermost area around it, else the folder that it is in.
+    /// The folder as whose part a path is reached: the innermost area around it, else, and where that was not looked into
+    /// so far, the folder that it is in.
     pub(super) fn base_of<'a>(&'a self, path: &'a Path) -> &'a Path {
         let parent = path.parent().unwrap_or(path);
-        parent.ancestors().find(|above| self.areas.contains_key(*above)).unwrap_or(parent)
+        let area = parent.ancestors().find_map(|above| self.areas.get_key_value(above));
+        let reaches = |area: &Area| !path.ancestors().any(|above| area.skipped.contains(above));
+        area.filter(|(_, area)| reaches(area)).map_or(parent, |(root, _)| root)
     }
 }
 

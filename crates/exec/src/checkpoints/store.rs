@@ -188,11 +188,13 @@ impl Store {
         tree.ok_or_else(|| CheckpointError::Git("git fast-import: it did not name the tree".into()))
     }
 
-    /// A name that no other checkpoint of this project has.
-    pub(super) fn new_id(&self, project: &str) -> String {
-        let taken = self.folder.join("refs").join("hermes").join(project);
+    /// A name that no other checkpoint of this project has. `_lock`: nobody may take one meanwhile.
+    pub(super) fn new_id(&self, project: &str, _lock: &Lock) -> String {
+        let loose = self.folder.join("refs").join("hermes").join(project);
+        let packed = fs::read_to_string(self.folder.join("packed-refs")).unwrap_or_default();
+        let is_taken = |id: &str| loose.join(id).exists() || packed.contains(&format!(" refs/hermes/{project}/{id}/"));
         let mut millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        while taken.join(in_letters(millis)).exists() {
+        while is_taken(&in_letters(millis)) {
             millis += 1;
         }
         in_letters(millis)

@@ -110,8 +110,9 @@ impl<'a> Taker<'a> {
             for (name, look) in &children {
                 let path = here.join(name);
                 let fate = match look.kind {
+                    Kind::Folder if self.own.contains(&path) => Fate::Skipped,
                     _ if !reach.by_policy => Fate::Kept,
-                    Kind::Folder => policy::of_folder(&path, name, &children, &ignored, self.own),
+                    Kind::Folder => policy::of_folder(&path, name, &children, &ignored),
                     _ => policy::of_file(&path, look.size, &ignored),
                 };
                 if fate == Fate::Skipped {

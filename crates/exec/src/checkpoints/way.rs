@@ -51,6 +51,26 @@ pub struct Gone {
     pub done: Vec<PathBuf>,
     /// What is not, and why.
     pub left: Vec<Left>,
+    /// Why nobody will be able to tell these changes from later ones: what was left was not kept.
+    pub not_closed: Option<String>,
+}
+
+/// What came of an undo.
+#[derive(Debug)]
+pub enum TakenBack {
+    /// There is none, or nothing is left of what any of them changed.
+    Nothing,
+    /// What the turn left was not kept, so nobody can tell its changes from others.
+    Unclosed(Checkpoint),
+    /// This one was taken back.
+    Done {
+        /// The turn, or the undo.
+        checkpoint: Checkpoint,
+        /// What was to be put back.
+        changes: Vec<(PathBuf, Change)>,
+        /// What was.
+        gone: Gone,
+    },
 }
 
 impl Checkpoints {
@@ -72,15 +92,43 @@ impl Checkpoints {
                 lost.into_iter().filter(|left| wanted(&left.path)).collect(),
             )
         })?;
-        let is_known = |path: &PathBuf| {
+        let unknown = |path: &PathBuf| {
             let has = |snapshot: &Snapshot| snapshot.entries.keys().any(|name| Path::new(name).starts_with(path));
-            has(&way.target) || has(&way.now)
+            let keeps = has(&way.target) || has(&way.now) && way.target.at(path) == Known::NotThere;
+            match (way.target.at(path), way.now.at(path)) {
+                _ if keeps => None,
+                (Known::NotThere, Known::NotThere) => Some(CheckpointError::NoSuchPath(path.clone())),
+                _ => Some(CheckpointError::NotKept(path.clone())),
+            }
         };
-        if let Some(path) = only.iter().find(|path| !is_known(path)) {
+        if let Some(error) = only.iter().find_map(unknown) {
             self.give_up(&way)?;
-            return Err(CheckpointError::NoSuchPath(path.clone()));
+            return Err(error);
         }
         Ok(way)
+    }
+
+    /// Takes back the last turn of a conversation of which there is anything left to take back; `again`: the last undo.
+    /// What it looks at on the way counts as taken back, so that the next call comes further. `stop` is asked between files.
+    pub fn take_back(&self, task: &str, again: bool, stop: &dyn Fn() -> bool) -> Result<TakenBack, CheckpointError> {
+        let purpose = if again { Purpose::Undo } else { Purpose::Turn };
+        let fits = |one: &Checkpoint| one.purpose == purpose && !one.is_undone && one.task == task;
+        loop {
+            let Some(checkpoint) = self.list(None)?.into_iter().rev().find(fits) else {
+                return Ok(TakenBack::Nothing);
+            };
+            if checkpoint.totals.is_none() {
+                let _store = self.lock_store(Sharing::Shared, Instant::now() + WAIT)?;
+                Self::mark(&Store::open(&self.store())?, &Project { key: checkpoint.key.clone() }, &checkpoint.id)?;
+                return Ok(TakenBack::Unclosed(checkpoint));
+            }
+            let way = self.way_back(&checkpoint)?;
+            let changes = way.changes();
+            let gone = self.go_until(way, stop)?;
+            if !(changes.is_empty() && gone.done.is_empty() && gone.left.is_empty()) {
+                return Ok(TakenBack::Done { checkpoint, changes, gone });
+            }
+        }
     }
 
     /// The way back from what the turn of `checkpoint` did, and from nothing else.
@@ -100,7 +148,7 @@ impl Checkpoints {
                 if same(after, now, &path) {
                     paths.push(path);
                 } else if !same(before, now, &path) {
-                    left.push(Left { path, why: "it was changed afterwards".into() });
+                    left.push(Left { path, said: Left::stays("it was changed afterwards") });
                 }
             }
             (paths, left)
@@ -115,24 +163,28 @@ impl Checkpoints {
     ) -> Result<Way, CheckpointError> {
         let project = Project { key: checkpoint.key.clone() };
         let _store = self.lock_store(Sharing::Shared, Instant::now() + WAIT)?;
-        let _project = self.lock_project(&project)?;
+        let lock = self.lock_project(&project)?;
         let store = Store::open(&self.store())?;
         let target = store.load(&checkpoint.before)?;
         let after = checkpoint.after.as_ref().map(|commit| store.load(commit)).transpose()?;
-        let id = store.new_id(&project.key);
+        let id = store.new_id(&project.key, &lock);
         let mut now = Snapshot::default();
-        let place = || Target { reference: project.reference(&id, "before"), message: note.message() };
+        let place = || Target { reference: project.reference(&id, "look"), message: note.message() };
         let mut wish = Wish::again(&target);
         if let Some(after) = &after {
             wish.again.extend(after.kept().map(Path::to_path_buf));
         }
         let refused = self.take(&store, &project, &wish, &mut now, |_, _| Some(place()))?;
         let (paths, mut left) = choose(&target, after.as_ref(), &now);
-        let (steps, more) = restore::plan(&target, &now, paths.into_iter());
+        // Nothing of Hermes itself is ever put back, whatever was kept of it.
+        let (own, paths) = paths.into_iter().partition(|path| self.own.iter().any(|own| path.starts_with(own)));
+        let of_hermes = |path| Left { path, said: Left::stays("it is Hermes's own") };
+        left.extend(Vec::into_iter(own).map(of_hermes));
+        let (steps, more) = restore::plan(&target, &now, Vec::into_iter(paths));
         left.extend(more);
         let added = |why: CheckpointError| Left {
             path: checkpoint.project.clone(),
-            why: format!("what was added is not looked for: {why}"),
+            said: format!("may have new files that stay: {why}"),
         };
         left.extend(refused.into_iter().map(added));
         Ok(Way { note, project, id, target, now, steps, left })
@@ -141,40 +193,61 @@ impl Checkpoints {
     /// Does not go it after all.
     pub fn give_up(&self, way: &Way) -> Result<(), CheckpointError> {
         let Some(store) = Store::existing(&self.store()) else { return Ok(()) };
-        store.point(&[(&way.project.reference(&way.id, "before"), None)])
+        let _store = self.lock_store(Sharing::Shared, Instant::now() + WAIT)?;
+        store.point(&[(&way.project.reference(&way.id, "look"), None)])
     }
 
     /// Goes it. What is put back can be taken back again.
     pub fn go(&self, way: Way) -> Result<Gone, CheckpointError> {
+        self.go_until(way, &|| false)
+    }
+
+    /// The same. `stop` is asked between files; what remains then stays as it is.
+    fn go_until(&self, way: Way, stop: &dyn Fn() -> bool) -> Result<Gone, CheckpointError> {
         let _store = self.lock_store(Sharing::Shared, Instant::now() + WAIT)?;
         let _project = self.lock_project(&way.project)?;
         let store = Store::open(&self.store())?;
-        let (done, failed) = restore::apply(&way.steps, &way.now, &mut store.contents()?);
-        if done.is_empty() {
-            store.point(&[(&way.project.reference(&way.id, "before"), None)])?;
-            return Ok(Gone { id: way.id, done, left: way.left.into_iter().chain(failed).collect() });
+        let (look, before) = (way.project.reference(&way.id, "look"), way.project.reference(&way.id, "before"));
+        let looked = store.references(&format!("{}/{}/look", way.project.key, way.id))?;
+        let [looked] = &looked[..] else { return Err(CheckpointError::Unknown(way.id)) };
+        store.point(&[(&before, Some(&looked.commit)), (&look, None)])?;
+        let applied = restore::apply(&way.steps, &way.now, &mut store.contents()?, stop);
+        // Who stopped may go on. Whatever else stands in the way of a file must not stand in the way of all earlier turns.
+        let marked = match &way.note.undoes {
+            Some(undone) if !applied.stopped => Self::mark(&store, &way.project, undone),
+            _ => Ok(()),
+        };
+        let left = way.left.iter().cloned().chain(applied.left).collect();
+        let mut gone = Gone { id: way.id.clone(), done: applied.done, left, not_closed: None };
+        if !applied.touched {
+            marked?;
+            store.point(&[(&before, None)])?;
+            return Ok(gone);
         }
         let mut after = Snapshot::default();
         let place = |after: &Snapshot| Target {
             reference: way.project.reference(&way.id, "after"),
             message: Totals::of(&between(&way.now, after)).message(),
         };
-        self.take(&store, &way.project, &Wish::again(&way.now), &mut after, |after, _| Some(place(after)))?;
-        if let Some(undone) = &way.note.undoes {
-            let mark = way.project.reference(undone, "undone");
-            let before = store.references(&format!("{}/{undone}/before", way.project.key))?;
-            let mut changes: Vec<(&str, Option<&str>)> = Vec::new();
-            if let [before] = &before[..] {
-                changes.push((&mark, Some(&before.commit)));
-            }
-            // Who takes an undo back has done again what was undone.
-            let first = checkpoints(&before).pop().and_then(|checkpoint| checkpoint.undoes);
-            let first = first.map(|first| way.project.reference(&first, "undone"));
-            changes.extend(first.as_deref().map(|first| (first, None)));
-            store.point(&changes)?;
+        let closed = self.take(&store, &way.project, &Wish::again(&way.now), &mut after, |after, _| Some(place(after)));
+        // The files are as they are; an error would say that nothing had happened.
+        gone.not_closed = closed.map(|_| ()).and(marked).err().map(|error| error.to_string());
+        Ok(gone)
+    }
+
+    /// Writes down that a turn, or an undo, was taken back.
+    fn mark(store: &Store, project: &Project, undone: &str) -> Result<(), CheckpointError> {
+        let mark = project.reference(undone, "undone");
+        let before = store.references(&format!("{}/{undone}/before", project.key))?;
+        let mut changes: Vec<(&str, Option<&str>)> = Vec::new();
+        if let [before] = &before[..] {
+            changes.push((&mark, Some(&before.commit)));
         }
-        let left = way.left.into_iter().chain(failed).collect();
-        Ok(Gone { id: way.id, done, left })
+        // Who takes an undo back has done again what was undone.
+        let first = checkpoints(&before).pop().and_then(|checkpoint| checkpoint.undoes);
+        let first = first.map(|first| project.reference(&first, "undone"));
+        changes.extend(first.as_deref().map(|first| (first, None)));
+        store.point(&changes)
     }
 
     /// What would be taken back, path by path: how the files came to be what they are now. What is withheld is not quoted.
@@ -188,7 +261,7 @@ impl Checkpoints {
         let mut all = Vec::new();
         for Changed { path, change } in way.named(&way.target, &way.now) {
             let sides = (way.target.at(&path), way.now.at(&path));
-            let diff = difference_of(&path, sides, withholds(&path), &mut contents)?;
+            let diff = difference_of(sides, withholds(&path), &mut contents)?;
             all.push((path, change, diff));
         }
         Ok(all)
@@ -203,7 +276,7 @@ fn unseen(before: &Snapshot, now: &Snapshot) -> (Vec<PathBuf>, Vec<Left>) {
         |path: &Path| std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
     let skipped = before.areas.values().flat_map(|area| &area.skipped);
     let gone = skipped.filter(|path| before.at(path) == Known::Nothing && is_gone(path));
-    let lost = |path: &PathBuf| Left { path: path.clone(), why: "it was left out, and does not come back".into() };
+    let lost = |path: &PathBuf| Left { path: path.clone(), said: Left::is_gone("it was left out") };
     (hidden, gone.map(lost).collect())
 }
 
@@ -211,7 +284,6 @@ fn unseen(before: &Snapshot, now: &Snapshot) -> (Vec<PathBuf>, Vec<Left>) {
 type Side = Option<Result<(Vec<u8>, Blob), &'static str>>;
 
 fn difference_of(
-    path: &Path,
     (old, new): (Known<'_>, Known<'_>),
     is_withheld: bool,
     contents: &mut store::Contents,
@@ -255,7 +327,7 @@ fn difference_of(
         Some(_) => None,
     };
     match (text(&old), text(&new)) {
-        (Some(old), Some(new)) => Ok(of_texts(&path.display().to_string(), old.as_deref(), new.as_deref())),
+        (Some(old), Some(new)) => Ok(of_texts(None, old.as_deref(), new.as_deref())),
         _ => summary(words),
     }
 }

@@ -82,18 +82,22 @@ pub(super) fn diff(stage: &Stage, entry: &Entry) -> Result<Diff, RehearsalError>
         return Ok(Diff::Summary { text: summary(entry) });
     }
     let name = render::name(&entry.path);
-    Ok(of_texts(&name, entry.old.as_ref().map(|_| old.as_str()), entry.new.as_ref().map(|_| new.as_str())))
+    Ok(of_texts(Some(&name), entry.old.as_ref().map(|_| old.as_str()), entry.new.as_ref().map(|_| new.as_str())))
 }
 
-/// The difference between two texts of a file with this name; `None`: it is not there.
-pub(crate) fn of_texts(name: &str, old: Option<&str>, new: Option<&str>) -> Diff {
-    let header = |side: &str, text: Option<&str>| match text {
-        Some(_) => format!("{side}/{name}"),
-        None => "/dev/null".to_owned(),
-    };
-    let (before, now) = (header("a", old), header("b", new));
+/// The difference between two texts of a file; `None`: it is not there. Without a `name` there are no lines that tell it.
+pub(crate) fn of_texts(name: Option<&str>, old: Option<&str>, new: Option<&str>) -> Diff {
     let difference = compare(old.unwrap_or_default(), new.unwrap_or_default());
-    let mut unified = difference.unified_diff().context_radius(3).header(&before, &now).to_string();
+    let mut unified = difference.unified_diff();
+    unified.context_radius(3);
+    if let Some(name) = name {
+        let header = |side: &str, text: Option<&str>| match text {
+            Some(_) => format!("{side}/{name}"),
+            None => "/dev/null".to_owned(),
+        };
+        unified.header(&header("a", old), &header("b", new));
+    }
+    let mut unified = unified.to_string();
     let cut = unified.len() > MOST_SHOWN;
     if cut {
         let end = unified[..unified.floor_char_boundary(MOST_SHOWN)].rfind('\n').map_or(0, |at| at + 1);

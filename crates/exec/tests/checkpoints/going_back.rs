@@ -1,13 +1,18 @@
 //! Undo, redo and restore.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use hermes_core::Touches;
-use hermes_exec::checkpoints::{Change, Purpose};
+use hermes_exec::checkpoints::{Change, Limits, Purpose, TakenBack};
 use hermes_exec::rehearsal::Diff;
 
-use crate::place::{Here, set_mode, tree};
+use crate::place::{Here, TASK, set_mode, tree};
 
 #[test]
 fn added_files_go_deleted_ones_come_back_and_modes_and_links_are_kept() {
@@ -225,7 +230,7 @@ fn a_project_that_became_a_link_is_not_what_was_kept() {
     fs::rename(&here.project, here.home.join("code").join("moved")).unwrap();
     symlink(&other, &here.project).unwrap();
     let gone = here.restore(&here.last());
-    assert_eq!(gone.done, [] as [std::path::PathBuf; 0]);
+    assert_eq!(gone.done, [] as [PathBuf; 0]);
     assert!(!gone.left.is_empty());
     assert_eq!(fs::read_to_string(other.join("x")).unwrap(), "other");
     assert!(other.join("keep.txt").exists());
@@ -266,4 +271,120 @@ fn what_was_left_out_and_is_gone_is_named() {
     let gone = here.undo();
     assert_eq!(here.read("a").unwrap(), "1");
     assert_eq!(gone.left.iter().map(|left| left.path.clone()).collect::<Vec<_>>(), [here.at(".git")]);
+}
+
+#[test]
+fn an_edit_between_the_look_and_the_way_is_seen_although_size_and_time_are_the_same() {
+    let here = Here::new();
+    here.write("a.txt", "one");
+    here.write("gone.txt", "one");
+    here.turn(|here| {
+        here.write("a.txt", "two");
+        here.write("b.txt", "two");
+    });
+    let way = here.checkpoints.way_to(&here.last(), &[]).unwrap();
+    for name in ["a.txt", "b.txt"] {
+        let before = fs::metadata(here.at(name)).unwrap().modified().unwrap();
+        here.write(name, "own");
+        fs::File::options().write(true).open(here.at(name)).unwrap().set_modified(before).unwrap();
+    }
+    let gone = here.checkpoints.go(way).unwrap();
+    assert_eq!(gone.left.len(), 2, "{:?}", gone.left);
+    assert_eq!((here.read("a.txt").unwrap(), here.read("b.txt").unwrap()), ("own".into(), "own".into()));
+}
+
+#[test]
+fn an_undo_goes_past_turns_of_which_nothing_is_left() {
+    let here = Here::new();
+    let undo = || here.checkpoints.take_back(TASK, false, &|| false).unwrap();
+    here.write("a.txt", "1");
+    here.turn(|here| here.write("a.txt", "2"));
+    here.turn(|here| here.write("b.txt", "1"));
+    fs::remove_file(here.at("b.txt")).unwrap();
+    assert!(matches!(undo(), TakenBack::Done { .. }));
+    assert_eq!(here.read("a.txt").unwrap(), "1", "the turn before is meant");
+    assert!(matches!(undo(), TakenBack::Nothing));
+
+    here.turn(|here| here.write("a.txt", "2"));
+    here.turn(|here| here.write("c.txt", "1"));
+    here.write("c.txt", "mine");
+    let TakenBack::Done { gone, .. } = undo() else { panic!("there is something to say") };
+    assert!(gone.done.is_empty() && gone.left[0].said.contains("changed afterwards"), "{gone:?}");
+    undo();
+    assert_eq!((here.read("a.txt").unwrap(), here.read("c.txt").unwrap()), ("1".into(), "mine".into()));
+}
+
+#[test]
+fn an_undo_that_is_stopped_goes_on_with_the_next_one() {
+    let here = Here::new();
+    here.write("a.txt", "1");
+    here.turn(|here| (0..9).for_each(|n| here.write(&format!("f{n}"), "x")));
+    let asked = Cell::new(0);
+    let stop = || asked.replace(asked.get() + 1) >= 4;
+    let TakenBack::Done { gone, .. } = here.checkpoints.take_back(TASK, false, &stop).unwrap() else { panic!() };
+    assert_eq!((gone.done.len(), gone.left.len()), (4, 5), "{gone:?}");
+    let TakenBack::Done { gone, .. } = here.checkpoints.take_back(TASK, false, &|| false).unwrap() else { panic!() };
+    assert_eq!((gone.done.len(), gone.left.len()), (5, 0), "{gone:?}");
+    assert_eq!(here.tree().len(), 2);
+}
+
+#[test]
+fn whoever_only_looks_leaves_no_checkpoint_and_what_is_looked_at_is_not_collected() {
+    let here = Here::new();
+    here.write("a.txt", "1");
+    here.turn(|here| here.write("a.txt", "2"));
+    let before = here.list();
+    let way = here.checkpoints.way_to(&here.last(), &[]).unwrap();
+    assert_eq!(here.list(), before);
+    here.checkpoints.prune(SystemTime::now()).unwrap();
+    assert_eq!(here.checkpoints.go(way).unwrap().left, []);
+    assert_eq!(here.read("a.txt").unwrap(), "1");
+    here.checkpoints.way_to(&before[0], &[]).unwrap();
+    here.checkpoints.prune(SystemTime::now() + Duration::from_secs(2 * 24 * 3600)).unwrap();
+    let store = here.home.join(".hermes/checkpoints/store.git");
+    let named = Command::new("git").arg("--git-dir").arg(store).arg("for-each-ref").output().unwrap().stdout;
+    assert!(!String::from_utf8(named).unwrap().contains("/look"), "what nobody goes any more is given up");
+}
+
+#[test]
+fn permissions_come_back_also_where_an_access_list_has_others() {
+    let here = Here::new();
+    here.write("a.txt", "1");
+    set_mode(&here.at("a.txt"), 0o664);
+    // user::rw-, user 1:r--, group::rw-, mask::rw-, other::r-- (acl(5), as the kernel keeps it).
+    let entries: [(u16, u16, u32); 5] =
+        [(1, 6, u32::MAX), (2, 4, 1), (4, 6, u32::MAX), (16, 6, u32::MAX), (32, 4, u32::MAX)];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions, who) in entries {
+        list.extend([tag.to_le_bytes(), permissions.to_le_bytes()].concat());
+        list.extend(who.to_le_bytes());
+    }
+    let flags = rustix::fs::XattrFlags::empty();
+    if rustix::fs::setxattr(here.at("a.txt"), "system.posix_acl_access", &list, flags).is_err() {
+        eprintln!("skipped: this file system has no access lists");
+        return;
+    }
+    here.turn(|here| {
+        here.write("a.txt", "2");
+        set_mode(&here.at("a.txt"), 0o600);
+    });
+    assert_eq!(here.undo().left, []);
+    assert_eq!(fs::metadata(here.at("a.txt")).unwrap().permissions().mode() & 0o777, 0o664);
+}
+
+#[test]
+fn what_does_not_come_back_is_not_said_to_stay() {
+    let here = Here::with(Limits { file_bytes: 1000, ..Limits::default() });
+    here.write("large", &"x".repeat(2000));
+    here.write("other", &"x".repeat(2000));
+    here.write("node_modules/x", "code");
+    here.turn(|here| {
+        fs::remove_file(here.at("large")).unwrap();
+        fs::remove_dir_all(here.at("node_modules")).unwrap();
+        here.write("other", "y");
+    });
+    let said: BTreeMap<PathBuf, String> = here.undo().left.into_iter().map(|left| (left.path, left.said)).collect();
+    assert!(said[&here.at("large")].starts_with("is gone and does not come back"), "{said:?}");
+    assert!(said[&here.at("node_modules")].starts_with("is gone and does not come back"), "{said:?}");
+    assert!(said[&here.at("other")].starts_with("stays as it is"), "{said:?}");
 }

@@ -1,10 +1,12 @@
 //! What is kept, what is not, and what it costs.
 
+use std::borrow::Cow;
 use std::fs;
 use std::process::Command;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, SystemTime};
 
-use hermes_core::Touches;
+use hermes_core::{Redactor, Touches, Typed};
 use hermes_exec::checkpoints::{Checkpoints, Limits, Recorder};
 
 use crate::place::{Here, TASK, set_mode};
@@ -242,7 +244,7 @@ fn a_turn_that_makes_a_project_too_large_is_undone_all_the_same() {
     .unwrap_err();
     let gone = here.undo();
     assert_eq!((here.read("important.txt").unwrap(), here.read("other.txt").unwrap()), ("1".into(), "1".into()));
-    assert!(gone.left.iter().any(|left| left.why.contains("more than 50")), "{:?}", gone.left);
+    assert!(gone.left.iter().any(|left| left.said.contains("more than 50")), "{:?}", gone.left);
     assert!(here.at("many/7").exists(), "nobody has looked for what was added");
 }
 
@@ -372,4 +374,122 @@ fn a_project_whose_name_is_no_text_is_a_project() {
     here.redo();
     assert_eq!(here.read("a.txt").unwrap(), "2");
     assert_eq!(here.checkpoints.list(Some(&here.project)).unwrap().len(), 3);
+}
+
+#[test]
+fn many_processes_that_begin_at_the_same_moment_lose_no_checkpoint() {
+    let here = Here::new();
+    here.write("a.txt", "1");
+    here.turn(|here| here.write("a.txt", "2"));
+    let (turns, rounds) = (6, 3);
+    let barrier = Barrier::new(turns);
+    std::thread::scope(|scope| {
+        for turn in 0..turns {
+            let (here, barrier) = (&here, &barrier);
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let recorder = Recorder::new(here.checkpoints.clone(), None);
+                    barrier.wait();
+                    here.turn_of(&recorder, |here| here.write(&format!("{turn}-{round}"), "x"));
+                }
+            });
+        }
+    });
+    assert_eq!(here.list().len(), 1 + turns * rounds);
+}
+
+#[test]
+fn hermes_itself_is_not_kept_because_somebody_names_a_folder_around_it() {
+    let here = Here::new();
+    let (memory, beside) = (here.home.join("around/.hermes/memory.md"), here.home.join("around/x"));
+    fs::create_dir_all(memory.parent().unwrap()).unwrap();
+    fs::write(&memory, "1").unwrap();
+    fs::write(&beside, "1").unwrap();
+    let here = here.with_own(memory.parent().unwrap());
+    let around = here.home.join("around");
+    here.turn_with(&[Touches::writing(around)], |_| {
+        fs::write(&memory, "2").unwrap();
+        fs::write(&beside, "2").unwrap();
+    })
+    .unwrap();
+    let turn = here.last();
+    here.restore(&turn);
+    assert_eq!((fs::read_to_string(&memory).unwrap(), fs::read_to_string(&beside).unwrap()), ("2".into(), "1".into()));
+    // The home is nobody's project, whoever names it.
+    let why = here.turn_with(&[Touches::writing(here.home.clone())], |_| {}).unwrap_err();
+    assert!(why.contains("no project"), "{why}");
+}
+
+#[test]
+fn of_a_pattern_only_what_it_can_match_is_kept() {
+    let here = Here::new();
+    let at = |name: &str| here.home.join(name);
+    for name in ["xa", "xb", "y", "z[1]"] {
+        fs::write(at(name), "1").unwrap();
+    }
+    let commands = [format!("only {}", at("x*").display()), format!("only {}", at("z[1]").display())];
+    let calls: Vec<Touches> = commands.iter().map(|command| Touches::executing(command)).collect();
+    here.turn_with(&calls, |here| {
+        for name in ["xa", "xb", "y", "z[1]"] {
+            fs::remove_file(here.home.join(name)).unwrap();
+        }
+    })
+    .unwrap();
+    here.undo();
+    let back: Vec<bool> = ["xa", "xb", "y", "z[1]"].iter().map(|name| at(name).exists()).collect();
+    assert_eq!(back, [true, true, false, true]);
+}
+
+#[test]
+fn what_is_typed_into_a_program_may_change_anything() {
+    let here = Here::new();
+    here.write("a.txt", "1");
+    let typed = Touches { typed: Some(Typed::default()), ..Touches::executing("ls") };
+    here.turn_with(&[typed], |here| here.write("a.txt", "2")).unwrap();
+    here.undo();
+    assert_eq!(here.read("a.txt").unwrap(), "1");
+}
+
+#[test]
+fn a_snapshot_that_comes_when_the_call_goes_on_already_is_thrown_away() {
+    let here = Here::new();
+    here.write("a.txt", "1");
+    here.turn(|here| here.write("a.txt", "2"));
+    let before = here.list();
+    let projects = here.home.join(".hermes/checkpoints/projects");
+    let files = fs::read_dir(projects).unwrap().map(|entry| entry.unwrap().path());
+    let lock = files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "lock"));
+    let held = fs::File::open(lock.unwrap()).unwrap();
+    held.lock().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let make = Touches::executing("make");
+        assert!(tokio::time::timeout(Duration::from_millis(100), here.before(99, &make)).await.is_err());
+    });
+    here.write("a.txt", "3");
+    held.unlock().unwrap();
+    // Whoever works on a blocking thread is waited for.
+    drop(runtime);
+    assert_eq!(here.list(), before);
+    here.turn(|here| here.write("a.txt", "4"));
+    here.undo();
+    assert_eq!(here.read("a.txt").unwrap(), "3");
+}
+
+#[test]
+fn a_secret_is_taken_out_of_a_reason_before_it_is_cut() {
+    struct Hides;
+    impl Redactor for Hides {
+        fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+            text.replace("very-secret-word", "***").into()
+        }
+    }
+    let here = Here::new();
+    let recorder = Recorder::new(here.checkpoints.clone(), Some(Arc::new(Hides)));
+    for padding in 90..125 {
+        let command = format!("echo {}very-secret-word", "x".repeat(padding));
+        here.turn_of_command(&recorder, &command, |here| here.write("a.txt", &padding.to_string()));
+        let reason = here.last().reason;
+        assert!(!reason.contains("very"), "{reason}");
+    }
 }

@@ -62,6 +62,14 @@ impl Here {
         Self { _base: base, home, project, recorder, checkpoints, cx, turns: AtomicU64::new(0) }
     }
 
+    /// With one more folder that belongs to Hermes.
+    pub(crate) fn with_own(self, folder: &Path) -> Self {
+        let own = [self.home.join(".hermes"), folder.to_path_buf()];
+        let checkpoints = Checkpoints::new(&own[0].join("checkpoints"), &self.home, &own, Limits::default());
+        let recorder = Recorder::new(checkpoints.clone(), None);
+        Self { checkpoints, recorder, ..self }
+    }
+
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.project.join(path)
     }
@@ -123,11 +131,16 @@ impl Here {
 
     /// A turn of another process.
     pub(crate) fn turn_of(&self, recorder: &Recorder, does: impl FnOnce(&Self)) {
+        self.turn_of_command(recorder, "make", does);
+    }
+
+    /// The same, in which this command runs.
+    pub(crate) fn turn_of_command(&self, recorder: &Recorder, command: &str, does: impl FnOnce(&Self)) {
         let (spec, arguments) =
             (ToolSpec::new(ToolName::new("terminal").unwrap(), serde_json::json!({})), JsonMap::new());
         let call = HookCall { call_id: "call", task: "another", turn: 1, spec: &spec, arguments: &arguments };
         let runtime = runtime();
-        runtime.block_on(recorder.before(call, &Touches::executing("make"), &self.cx)).unwrap();
+        runtime.block_on(recorder.before(call, &Touches::executing(command), &self.cx)).unwrap();
         does(self);
         runtime.block_on(recorder.settle("another")).unwrap();
     }

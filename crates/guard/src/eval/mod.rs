@@ -501,7 +501,7 @@ pub(crate) struct Reading {
 /// What a script changes, as far as that can be told.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
-    /// Absolute paths that are written or removed; patterns in them are as they were written.
+    /// Absolute paths that are written or removed, or patterns that match them.
     pub(crate) writes: Vec<String>,
     /// A program runs of which it is not known that it only reads.
     pub(crate) is_open: bool,
@@ -518,8 +518,11 @@ impl Reach {
         }
         if text::is_unknown(path) || self.writes.len() >= Self::MOST {
             self.is_open = true;
-        } else if !self.writes.iter().any(|known| known == path) {
-            self.writes.push(path.to_owned());
+            return;
+        }
+        let pattern = text::as_pattern(path);
+        if !self.writes.contains(&pattern) {
+            self.writes.push(pattern);
         }
     }
 }

@@ -9,8 +9,6 @@ const READERS: &[&str] = &[
     ":",
     "[",
     "[[",
-    "ack",
-    "ag",
     "alias",
     "arch",
     "b2sum",

@@ -24,7 +24,7 @@ impl Step for Checkpoint {
 
     async fn apply(&self, call: &mut Call<'_>) {
         let (Some(entry), Some(checkpointer)) = (call.entry, &call.hooks.checkpointer) else { return };
-        let cx = call.scope.task.context(&call.request.id, call.scope.cancel);
+        let cx = call.context(call.scope.cancel);
         let touches = entry.tool.touches(&call.arguments, &cx);
         if touches.writes.is_empty() && touches.command.is_none() {
             return;

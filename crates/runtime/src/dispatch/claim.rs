@@ -64,7 +64,7 @@ async fn footprint(call: &Call<'_>, entry: &Entry) -> Footprint {
     let (task, spec) = (call.scope.task, entry.tool.spec());
     match spec.effect {
         Effect::None | Effect::Read | Effect::Network | Effect::Write if spec.parallel => {
-            let touches = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+            let touches = entry.tool.touches(&call.arguments, &call.context(call.scope.cancel));
             match Footprint::of(&touches, &*task.environment).await {
                 // It does something and does not say to what.
                 Footprint::Nothing if spec.effect == Effect::Write => Footprint::Anything,

@@ -25,7 +25,7 @@ impl Step for Edits {
 
     async fn apply(&self, call: &mut Call<'_>) {
         let (Some(entry), Some(reviewer)) = (call.entry, &call.scope.task.reviewer) else { return };
-        let cx = call.scope.task.context(&call.request.id, call.scope.cancel);
+        let cx = call.context(call.scope.cancel);
         let writes = entry.tool.touches(&call.arguments, &cx).writes;
         if writes.is_empty() && entry.tool.spec().effect != Effect::Write {
             return;

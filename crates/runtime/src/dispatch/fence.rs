@@ -64,7 +64,7 @@ pub(super) fn origin(call: &Call<'_>) -> Option<String> {
     let judged = || call.outside.clone();
     said.or_else(|| is_outside.then(|| spec.name.to_string())).or_else(judged).or_else(|| {
         let task = call.scope.task;
-        let stated = || entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+        let stated = || entry.tool.touches(&call.arguments, &call.context(call.scope.cancel));
         let touches = call.touches.clone().unwrap_or_else(stated);
         reads_outside(&touches, task).then(|| "a stored result from outside".to_owned())
     })

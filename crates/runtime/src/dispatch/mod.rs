@@ -38,8 +38,8 @@ use async_trait::async_trait;
 use futures::FutureExt as _;
 use futures::future::join_all;
 use hermes_core::{
-    CancellationToken, Concern, HookCall, JsonMap, Judge, StopTurn, ToolCall, ToolError, ToolOutput, ToolSpec, Touches,
-    Verdict,
+    CancellationToken, Concern, HookCall, JsonMap, Judge, StopTurn, ToolCall, ToolCx, ToolError, ToolOutput, ToolSpec,
+    Touches, Verdict,
 };
 
 pub use self::budget::Budget;
@@ -372,6 +372,11 @@ impl Call<'_> {
             spec: entry.tool.spec(),
             arguments: &self.arguments,
         }
+    }
+
+    /// What the tool works with, until `cancel` fires.
+    pub(crate) fn context(&self, cancel: &CancellationToken) -> ToolCx {
+        self.scope.task.context(&self.request.id, self.judge, cancel)
     }
 
     pub(crate) fn warn(&self, message: &str) {

@@ -52,9 +52,7 @@ impl Step for Run {
         }
         let its_own = cancel.child_token();
         let _fires_when_nobody_waits = its_own.clone().drop_guard();
-        let mut cx = call.scope.task.context(&call.request.id, &its_own);
-        cx.judge = Some(Arc::clone(call.judge));
-        let tool = entry.tool.call(call.arguments.clone(), cx);
+        let tool = entry.tool.call(call.arguments.clone(), call.context(&its_own));
         let crashed = Mutex::default();
         let limit = spec.deadline.unwrap_or(call.deadline);
         let ended = {

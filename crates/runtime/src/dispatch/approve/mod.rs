@@ -73,7 +73,7 @@ async fn judged_and_decided(call: &mut Call<'_>, no_rehearsal: Option<String>) -
     let entry = call.entry?;
     let spec = entry.tool.spec();
     let task = call.scope.task;
-    let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+    let stated = entry.tool.touches(&call.arguments, &call.context(call.scope.cancel));
     let mut facts = Vec::new();
     let verdict = if stated == Touches::nothing() {
         // There is no path to follow, so nobody has to wait for the disk.

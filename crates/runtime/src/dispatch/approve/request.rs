@@ -431,7 +431,7 @@ async fn ask(call: &Call<'_>, asker: &dyn Asker, question: Question, reason: &st
 pub(in crate::dispatch) async fn changed(call: &Call<'_>) -> Option<String> {
     let because = |what: &str| format!("{what} since it was asked about, so the answer does not count; try again");
     let (task, entry) = (call.scope.task, call.entry?);
-    let stated = entry.tool.touches(&call.arguments, &task.context(&call.request.id, call.scope.cancel));
+    let stated = entry.tool.touches(&call.arguments, &call.context(call.scope.cancel));
     let touches = call.touches.as_ref().unwrap_or(&stated);
     let now = digest(task, call.tool_name(), &call.arguments, touches);
     if call.binding.as_ref() != Some(&now) {
