@@ -4,6 +4,9 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::Command;
 
 use common::pty::{chat, expect};
 use common::{Hermes, hermes};
@@ -102,6 +105,105 @@ fn a_secret_that_is_known_is_neither_listed_nor_shown() {
     assert!(shown.contains("A key.txt") && !shown.contains("4711"), "{shown}");
 }
 
+fn run_command(hermes: &Hermes, command: &str) {
+    let arguments = json!({ "command": command }).to_string();
+    let ran = hermes.run(&["tools", "call", "terminal", &arguments, "--approve", "all"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn what_a_command_names_is_kept_wherever_it_is_and_what_only_reads_is_not_looked_at() {
+    let hermes = hermes();
+    hermes.home.write("a.txt", "one\n");
+    hermes.home.write(".gitignore", "ignored/\n");
+    hermes.home.write("ignored/b.txt", "one\n");
+    let outside = hermes.home.user_home().join("outside.txt");
+    fs::write(&outside, "one\n").unwrap();
+    run_command(&hermes, "ls; cat a.txt | wc -l");
+    assert!(!hermes.home.home().join("checkpoints").exists());
+
+    run_command(&hermes, &format!("rm {}; rm -r ignored; echo two > a.txt", outside.display()));
+    let back = hermes.run(&["checkpoints", "restore", list(&hermes)[0]["id"].as_str().unwrap()]);
+    assert_eq!(back.code, 0, "{back:?}");
+    for path in [outside, hermes.home.work().join("a.txt"), hermes.home.work().join("ignored/b.txt")] {
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\n", "{}", path.display());
+    }
+}
+
+#[test]
+fn processes_that_begin_together_keep_a_checkpoint_each() {
+    let hermes = hermes();
+    write(&hermes, "a.txt", "one\n");
+    std::thread::scope(|scope| {
+        for n in 0..6 {
+            let hermes = &hermes;
+            scope.spawn(move || write(hermes, &format!("f{n}"), "x"));
+        }
+    });
+    assert_eq!(list(&hermes).len(), 7);
+}
+
+#[test]
+fn a_difference_shows_every_line_and_no_name_adds_one() {
+    let hermes = hermes();
+    hermes.home.write("a.sql", "-- drop users\nselect 1;\n");
+    write(&hermes, "a.sql", "select 1;\n");
+    write(&hermes, "q\n+spoofed\n", "x\n");
+    let first = list(&hermes)[0]["id"].as_str().unwrap().to_owned();
+    let shown = hermes.run(&["checkpoints", "diff", &first]).out;
+    assert!(shown.contains("\n--- drop users\n"), "{shown}");
+    assert!(!shown.lines().any(|line| line.starts_with("+spoofed")), "{shown}");
+}
+
+#[test]
+fn a_link_is_put_back_itself_and_a_path_that_was_not_kept_is_said_to_be_that() {
+    let hermes = hermes();
+    let at = |path: &str| hermes.home.work().join(path);
+    hermes.home.write("r1", "1\n");
+    hermes.home.write("r2", "2\n");
+    hermes.home.write("node_modules/x", "code\n");
+    symlink("r1", at("current")).unwrap();
+    run_command(&hermes, "ln -sfn r2 current");
+    let id = list(&hermes)[0]["id"].as_str().unwrap().to_owned();
+    let kept = hermes.run(&["checkpoints", "restore", &id, "node_modules"]);
+    assert!(kept.code == 2 && kept.err.contains("was not kept then"), "{kept:?}");
+    let nothing = hermes.run(&["checkpoints", "restore", &id, "nothing"]);
+    assert!(nothing.code == 2 && nothing.err.contains("there was no "), "{nothing:?}");
+    let back = hermes.run(&["checkpoints", "restore", &id, "current"]);
+    assert_eq!(back.code, 0, "{back:?}");
+    assert_eq!(fs::read_link(at("current")).unwrap(), Path::new("r1"));
+}
+
+#[test]
+fn when_the_store_fails_after_files_were_put_back_that_is_what_is_said() {
+    let hermes = hermes();
+    hermes.home.write("a.txt", "one\n");
+    write(&hermes, "a.txt", "two\n");
+    let id = list(&hermes)[0]["id"].as_str().unwrap().to_owned();
+    // A git that stores one snapshot and then has no space left.
+    let real = String::from_utf8(Command::new("sh").args(["-c", "command -v git"]).output().unwrap().stdout).unwrap();
+    let folder = hermes.home.user_home().join("bin");
+    fs::create_dir(&folder).unwrap();
+    let (git, mark) = (folder.join("git"), folder.join("stored"));
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *fast-import*)\n  if [ -e {mark} ]; then echo 'fatal: no space left' >&2; exit 1; fi\n  \
+         touch {mark};;\nesac\nexec {} \"$@\"\n",
+        real.trim(),
+        mark = mark.display()
+    );
+    fs::write(&git, script).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let back = hermes.command(&["checkpoints", "restore", &id]).env("PATH", path).output().unwrap();
+    let said = String::from_utf8(back.stdout).unwrap();
+    assert!(said.contains("as before     a.txt") && said.contains("was not kept: git fast-import: no space"), "{said}");
+    assert_eq!(back.status.code(), Some(3), "{said}");
+    assert_eq!(fs::read_to_string(hermes.home.work().join("a.txt")).unwrap(), "one\n");
+    let words: Vec<&str> = said.lines().last().unwrap().split(' ').collect();
+    assert_eq!(hermes.run(&words[1..4]).code, 0, "{said}");
+    assert_eq!(fs::read_to_string(hermes.home.work().join("a.txt")).unwrap(), "two\n");
+}
+
 #[test]
 fn a_person_hears_that_there_will_be_no_undo_also_without_a_conversation() {
     let hermes = hermes();
@@ -131,7 +233,7 @@ fn a_conversation_shows_an_edit_takes_it_back_and_does_it_again() {
         ],
     );
     session.send_line("/undo").unwrap();
-    expect(&mut session, "No turn of this conversation has changed files.");
+    expect(&mut session, "There is nothing to take back.");
     session.send_line("change it").unwrap();
     expect(&mut session, "-two");
     expect(&mut session, "+2");

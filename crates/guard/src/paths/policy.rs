@@ -78,8 +78,14 @@ impl PathPolicy {
 
     /// What is special about a path: `stated` is what was asked for, absolute, and `real` what it leads to.
     pub fn sensitivity(&self, stated: &Path, real: &Path) -> Sensitivity {
+        let found = self.of(real);
+        // A search asks about every file, and nearly all are named as what they are, with nothing to tidy.
+        let is_tidy = |bytes: &[u8]| !bytes.windows(2).any(|pair| pair == b"/." || pair == b"//");
+        if stated.as_os_str() == real.as_os_str() && is_tidy(stated.as_os_str().as_encoded_bytes()) {
+            return found;
+        }
         let tidy = normalise(stated, Path::new("/"), Path::new("/"));
-        self.of(real).or(if tidy == real { Sensitivity::default() } else { self.of(&tidy) })
+        found.or(if tidy == real { Sensitivity::default() } else { self.of(&tidy) })
     }
 
     fn of(&self, path: &Path) -> Sensitivity {

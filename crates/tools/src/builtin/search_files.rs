@@ -146,7 +146,7 @@ async fn search_files(args: Args, cx: ToolCx) -> ToolResult {
         Ok(scope) => scope,
         Err(error) => return Err(error.with("total_count", 0)),
     };
-    if !names && scope.is_file && scope.withholds("".as_ref()) {
+    if !names && scope.is_file && scope.withholds(&scope.real) {
         let why = cx.judge.as_ref().and_then(|judge| judge.withholds(&scope.root, &scope.real));
         return Err(refused(why.unwrap_or_default()));
     }
@@ -219,7 +219,7 @@ fn here(page: &Page<'_>, wanted: &Wanted) -> Answer {
         Wanted::Names => {
             let walker = Walker::new(scope);
             let mut files = walker.names();
-            let is_late = scope.stop.is_late();
+            let is_late = walker.is_cut();
             let limit = is_late.then(|| scope.stop.reason());
             let reach = Reach { is_partial: is_late, limit, searched: files.len() };
             let omitted = Omitted { unreadable: walker.unreadable(), ..Omitted::default() };

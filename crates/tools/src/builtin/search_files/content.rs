@@ -34,6 +34,8 @@ const LARGEST_FILE: u64 = 1024 * 1024 * 1024;
 const LARGEST_BINARY: u64 = 8 * 1024 * 1024;
 /// So much of a file is held in memory: a longer line, or across lines a larger file, is not searched.
 const MOST_MEMORY: usize = 64 * 1024 * 1024;
+/// From this many bytes of a file on it is looked before each piece whether the search is to end.
+const BYTES_A_LOOK: u64 = 1024 * 1024;
 /// How many files are still counted when the page is full.
 const FILES_AFTER_PAGE: usize = 1_000;
 /// Files that a thread takes at once, and how many such batches wait.
@@ -75,12 +77,13 @@ impl Found {
         self.files.iter().map(|(_, count)| count).sum()
     }
 
-    fn take(&mut self, path: PathBuf, looked: Looked) {
+    /// Takes what became of a file at this path below the root.
+    fn take(&mut self, path: &Path, looked: Looked) {
         self.searched += usize::from(matches!(looked, Looked::Text(_) | Looked::Binary));
         match looked {
             Looked::Text(0) | Looked::Gone => {}
-            Looked::Text(count) => self.files.push((path, count)),
-            Looked::Binary => self.binary.push(path),
+            Looked::Text(count) => self.files.push((path.to_path_buf(), count)),
+            Looked::Binary => self.binary.push(path.to_path_buf()),
             Looked::LargeBinary => self.omitted.binary += 1,
             Looked::TooLarge => self.omitted.too_large += 1,
             Looked::Unreadable => self.omitted.unreadable += 1,
@@ -152,11 +155,11 @@ fn count_with<M: Matcher + Clone + Send + Sync>(
     enough: Option<usize>,
 ) -> Found {
     let walker = Walker::new(scope);
-    let tally = Tally { state: Mutex::new(State { enough, ..State::default() }), is_done: AtomicBool::new(false), unit };
+    let state = Mutex::new(State { enough, ..State::default() });
+    let tally = Tally { scope, state, is_done: AtomicBool::new(false), unit };
     let threads = if scope.is_file { 1 } else { std::thread::available_parallelism().map_or(1, NonZero::get) };
     let (send, receive) = mpsc::sync_channel::<(usize, Vec<PathBuf>)>(WAITING);
     let receive = Mutex::new(receive);
-    let mut is_cut = false;
     std::thread::scope(|threads_of_search| {
         for _ in 0..threads.min(MOST_THREADS) {
             threads_of_search.spawn(|| {
@@ -167,8 +170,9 @@ fn count_with<M: Matcher + Clone + Send + Sync>(
                     if tally.is_done.load(Ordering::Relaxed) {
                         continue;
                     }
+                    let is_late = scope.stop.is_late();
                     let looked = paths.into_iter().map(|path| {
-                        let looked = worker.look(&path);
+                        let looked = if is_late { None } else { worker.look(&path) };
                         (path, looked)
                     });
                     tally.add(number, looked.collect());
@@ -179,8 +183,7 @@ fn count_with<M: Matcher + Clone + Send + Sync>(
         for path in walker.in_order() {
             batch.push(path);
             if batch.len() == BATCH {
-                is_cut = scope.stop.is_late();
-                if is_cut || tally.is_done.load(Ordering::Relaxed) {
+                if tally.is_done.load(Ordering::Relaxed) {
                     break;
                 }
                 let _ = send.send((number, std::mem::take(&mut batch)));
@@ -192,7 +195,7 @@ fn count_with<M: Matcher + Clone + Send + Sync>(
     });
     let state = tally.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut found = state.found;
-    if is_cut || state.is_cut {
+    if walker.is_cut() || state.is_cut {
         found.is_partial = true;
         found.limit = Some(scope.stop.reason());
     }
@@ -201,7 +204,8 @@ fn count_with<M: Matcher + Clone + Send + Sync>(
 }
 
 /// The unbroken beginning of what is done, and the batches that wait for an earlier one.
-struct Tally {
+struct Tally<'a> {
+    scope: &'a Scope,
     state: Mutex<State>,
     /// Nothing that comes now would count.
     is_done: AtomicBool,
@@ -222,7 +226,7 @@ struct State {
     is_cut: bool,
 }
 
-impl Tally {
+impl Tally<'_> {
     /// Takes what became of a batch; `None` for a file that was not reached in time.
     fn add(&self, number: usize, batch: Vec<(PathBuf, Option<Looked>)>) {
         let mut state = lock(&self.state);
@@ -246,7 +250,7 @@ impl Tally {
                     (Looked::Text(1..), Unit::Files) => 1,
                     _ => 0,
                 };
-                state.found.take(path, looked);
+                state.found.take(self.scope.below(&path), looked);
                 if state.last.is_none() && state.enough.is_some_and(|enough| state.units >= enough) {
                     state.last = Some(state.files + FILES_AFTER_PAGE);
                 }
@@ -282,15 +286,12 @@ struct Worker<'a, M> {
 
 impl<M: Matcher> Worker<'_, M> {
     /// Counts the matches of one file; `None` if the search ended first.
-    fn look(&mut self, below: &Path) -> Option<Looked> {
-        if self.scope.stop.is_late() {
-            return None;
-        }
+    fn look(&mut self, path: &Path) -> Option<Looked> {
         // Asked before anything is known of the content, so that the answer says nothing about it.
-        if self.scope.withholds(below) {
+        if self.scope.withholds(path) {
             return Some(Looked::Protected);
         }
-        let (file, len) = match open_regular(&self.scope.real(below)) {
+        let (file, len) = match open_regular(path) {
             Ok(Some(opened)) => opened,
             Ok(None) => return Some(Looked::Gone),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Looked::Gone),
@@ -341,7 +342,8 @@ struct Bounded<'a> {
 impl Read for Bounded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let facts = self.facts;
-        let end = if facts.read.get() > 0 && self.scope.stop.is_late() {
+        // Small files are many: between them it was looked already.
+        let end = if facts.read.get() >= BYTES_A_LOOK && self.scope.stop.is_late() {
             Some(End::Stopped)
         } else if facts.is_binary.get() && facts.read.get() > LARGEST_BINARY {
             Some(End::LargeBinary)

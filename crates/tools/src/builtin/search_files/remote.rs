@@ -58,7 +58,7 @@ pub(super) async fn search(cx: &ToolCx, page: &Page<'_>, wanted: &Wanted) -> Res
             let mut found = Found { limit: listing.limit, ..Found::default() };
             found.omitted.unreadable = listing.unreadable;
             listing.files.retain(|file| {
-                let is_protected = scope.withholds(&file.below);
+                let is_protected = scope.withholds(&scope.real(&file.below));
                 let is_too_large = !is_protected && file.size > LARGEST_FILE && !scope.is_file;
                 found.omitted.protected += usize::from(is_protected);
                 found.omitted.too_large += usize::from(is_too_large);

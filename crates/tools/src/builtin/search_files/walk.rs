@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,6 +24,8 @@ use super::pattern::Glob;
 const MOST_SKIPPED: usize = 10_000;
 /// How long skipped files are counted.
 const SKIPPED_PATIENCE: Duration = Duration::from_secs(2);
+/// After how many entries it is looked whether the search is to end: asking costs as much as an entry does.
+const ENTRIES_A_LOOK: usize = 64;
 /// What the kernel makes up; a search of everything does not mean it.
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
@@ -74,22 +76,24 @@ impl Scope {
         joined(&self.real, below)
     }
 
-    pub(super) fn accepts(&self, below: &Path) -> bool {
-        if self.globs.is_empty() {
-            return true;
-        }
-        let stated = self.stated(below);
-        self.globs.iter().all(|glob| glob.accepts(&stated, below))
+    /// The part of a path below what `root` leads to.
+    pub(super) fn below<'a>(&self, real: &'a Path) -> &'a Path {
+        // By bytes, since it is asked about every file: a walk begins each path with its root.
+        let rest = real.as_os_str().as_bytes().strip_prefix(self.real.as_os_str().as_bytes()).unwrap_or_default();
+        Path::new(std::ffi::OsStr::from_bytes(rest.strip_prefix(b"/").unwrap_or(rest)))
     }
 
-    /// Whether the content of a file is not for the model.
-    pub(super) fn withholds(&self, below: &Path) -> bool {
+    pub(super) fn accepts(&self, below: &Path) -> bool {
+        self.globs.iter().all(|glob| glob.accepts(&self.root, below))
+    }
+
+    /// Whether the content of a file is not for the model; `real` is its path for the system.
+    pub(super) fn withholds(&self, real: &Path) -> bool {
         let Some(judge) = &self.judge else { return false };
-        let real = self.real(below);
         if self.root == self.real {
-            return judge.withholds(&real, &real).is_some();
+            return judge.withholds(real, real).is_some();
         }
-        judge.withholds(&self.stated(below), &real).is_some()
+        judge.withholds(&self.stated(self.below(real)), real).is_some()
     }
 
     /// Whether the kind of a hidden entry, or of git's own folder, is left out by its name.
@@ -99,7 +103,8 @@ impl Scope {
     }
 }
 
-fn joined(root: &Path, below: &Path) -> PathBuf {
+/// A path below a folder; an empty one is the folder itself.
+pub(super) fn joined(root: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { root.to_path_buf() } else { root.join(below) }
 }
 
@@ -110,11 +115,18 @@ pub(super) struct Walker<'a> {
     rules_from_above: bool,
     /// Folders that could not be listed.
     unreadable: AtomicUsize,
+    /// A walk ended before all was seen.
+    is_cut: AtomicBool,
 }
 
 impl<'a> Walker<'a> {
     pub(super) fn new(scope: &'a Scope) -> Self {
-        let mut walker = Self { scope, rules_from_above: !scope.with_ignored, unreadable: AtomicUsize::new(0) };
+        let mut walker = Self {
+            scope,
+            rules_from_above: !scope.with_ignored,
+            unreadable: AtomicUsize::new(0),
+            is_cut: AtomicBool::new(false),
+        };
         if walker.rules_from_above && scope.is_named && !scope.is_file {
             walker.rules_from_above = walker.builder().build().filter_map(Result::ok).any(|entry| is_file(&entry));
         }
@@ -143,15 +155,29 @@ impl<'a> Walker<'a> {
         walk
     }
 
-    fn below(&self, entry: &DirEntry) -> Option<PathBuf> {
-        let below = entry.path().strip_prefix(&self.scope.real).ok()?;
-        (is_file(entry) && self.scope.accepts(below)).then(|| below.to_path_buf())
+    fn is_meant(&self, entry: &DirEntry) -> bool {
+        is_file(entry) && self.scope.accepts(self.scope.below(entry.path()))
     }
 
-    /// The files, each folder's entries by name: the order in which paths sort.
+    /// The files by their paths for the system, each folder's entries by name: the order in which paths sort.
     pub(super) fn in_order(&self) -> impl Iterator<Item = PathBuf> {
         let walk: Walk = self.builder().sort_by_file_name(std::ffi::OsStr::cmp).build();
-        walk.filter_map(|entry| self.readable(entry)).filter_map(|entry| self.below(&entry))
+        let in_time = walk.enumerate().take_while(|(seen, _)| !self.ends_at(*seen)).map(|(_, entry)| entry);
+        in_time.filter_map(|entry| self.readable(entry)).filter(|entry| self.is_meant(entry)).map(DirEntry::into_path)
+    }
+
+    /// Whether the search ends, after so many entries of one thread.
+    fn ends_at(&self, seen: usize) -> bool {
+        let ends = seen % ENTRIES_A_LOOK == ENTRIES_A_LOOK - 1 && self.scope.stop.is_late();
+        if ends {
+            self.is_cut.store(true, Ordering::Relaxed);
+        }
+        ends
+    }
+
+    /// Whether a walk ended before all was seen.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut.load(Ordering::Relaxed)
     }
 
     fn readable(&self, entry: Result<DirEntry, ignore::Error>) -> Option<DirEntry> {
@@ -167,14 +193,17 @@ impl<'a> Walker<'a> {
     fn visit<T: Send>(&self, look: impl Fn(&DirEntry, PathBuf) -> T + Sync) -> Vec<T> {
         let found = Mutex::new(Vec::new());
         self.builder().build_parallel().run(|| {
-            Box::new(|entry| {
-                if self.scope.stop.is_late() {
+            let mut seen = 0_usize;
+            let (found, look) = (&found, &look);
+            Box::new(move |entry| {
+                seen += 1;
+                if self.ends_at(seen) {
                     return WalkState::Quit;
                 }
                 if let Some(entry) = self.readable(entry)
-                    && let Some(below) = self.below(&entry)
+                    && self.is_meant(&entry)
                 {
-                    let seen = look(&entry, below);
+                    let seen = look(&entry, self.scope.below(entry.path()).to_path_buf());
                     found.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
                 }
                 WalkState::Continue
@@ -213,8 +242,9 @@ impl<'a> Walker<'a> {
                 skipped.is_at_least = true;
                 break;
             }
-            if let Some(below) = everything.below(&entry).filter(|below| !looked_at.contains(below)) {
-                skipped.count(scope, &below);
+            let below = scope.below(entry.path());
+            if everything.is_meant(&entry) && !looked_at.contains(below) {
+                skipped.count(scope, below);
             }
         }
         skipped
@@ -247,9 +277,10 @@ impl Skipped {
 /// Opens a regular file, and nothing else: what became a pipe or a link since it was listed neither blocks nor leads
 /// away. `None` if it is something else now.
 pub(super) fn open_regular(path: &Path) -> std::io::Result<Option<(File, u64)>> {
-    use rustix::fs::{Mode, OFlags};
+    use rustix::fs::{FileType, Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let metadata = file.metadata()?;
-    Ok(metadata.is_file().then_some((file, metadata.len())))
+    let stat = rustix::fs::fstat(&file)?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    Ok(is_file.then_some((file, u64::try_from(stat.st_size).unwrap_or(0))))
 }
