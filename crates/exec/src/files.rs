@@ -37,6 +37,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(trouble(path, FileErrorKind::Other, error.to_string())))
 }
 
+/// `PATH_MAX`: the system takes no longer one.
+const LONGEST_PATH: usize = 4096;
+
 /// See [`hermes_core::Environment::stat`].
 pub fn stat(path: &Path) -> Result<FileStat, FileError> {
     let metadata = fs::metadata(path).map_err(|error| io_trouble(path, &error))?;
@@ -51,24 +54,39 @@ pub fn stat(path: &Path) -> Result<FileStat, FileError> {
 
 /// See [`hermes_core::Environment::real_path`].
 pub fn real_path(path: &Path) -> Result<PathBuf, FileError> {
-    follow(path, MOST_LINKS)
-}
-
-fn follow(path: &Path, links_left: usize) -> Result<PathBuf, FileError> {
-    match fs::canonicalize(path) {
-        Ok(real) => return Ok(real),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(io_trouble(path, &error)),
+    if path.as_os_str().len() >= LONGEST_PATH {
+        let start: String = path.to_string_lossy().chars().take(60).collect();
+        return Err(trouble(Path::new(&(start + "…")), FileErrorKind::Other, "no path is as long as this one"));
     }
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path.to_path_buf()) };
-    let parent = follow(parent, links_left)?;
-    let here = parent.join(name);
-    // A link whose target is missing still decides where a write would go.
-    match fs::read_link(&here) {
-        Ok(_) if links_left == 0 => Err(trouble(path, FileErrorKind::Other, "too many levels of symbolic links")),
-        Ok(target) => follow(&parent.join(target), links_left - 1),
-        Err(_) => Ok(here),
+    let mut path = path.to_path_buf();
+    for _ in 0..=MOST_LINKS {
+        // The deepest part that is there, and what is missing of the rest, the last name first.
+        let (mut here, mut missing) = (path.clone(), Vec::new());
+        let real = loop {
+            match fs::canonicalize(&here) {
+                Ok(real) => break real,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(io_trouble(&path, &error)),
+            }
+            match (here.parent(), here.file_name()) {
+                (Some(parent), Some(name)) => {
+                    missing.push(name.to_owned());
+                    here = parent.to_path_buf();
+                }
+                _ => return Ok(path),
+            }
+        };
+        let Some(first) = missing.pop() else { return Ok(real) };
+        // A link whose target is missing still decides where a write would go.
+        let target = fs::read_link(real.join(&first));
+        let is_link = target.is_ok();
+        path = real.join(target.unwrap_or_else(|_| first.into()));
+        path.extend(missing.into_iter().rev());
+        if !is_link {
+            return Ok(path);
+        }
     }
+    Err(trouble(&path, FileErrorKind::Other, "too many levels of symbolic links"))
 }
 
 /// See [`hermes_core::Environment::read`].

@@ -180,6 +180,18 @@ impl<'t> Haystack<'t> {
             return Ok(None);
         }
         let places = literal_places(self.text, wanted)?;
+        // Where both line ends occur, a place that differs in nothing else looks the same to whoever reads the file.
+        let unseen = |text: &str| text.replace("\r\n", "\n");
+        if !places.is_empty()
+            && wanted.old.contains('\n')
+            && Kinds::LineEnds.concern(self.text)
+            && !self.is_crlf()
+            && unseen(wanted.old) != unseen(wanted.new)
+            && let Some(found) = self.folded_to(Kinds::LineEnds, wanted)?
+            && found.places.len() > places.len()
+        {
+            return Ok(Some(found));
+        }
         // Models write LF. In a file that has no other line ends than CRLF, the new lines end so too.
         let new = if self.is_crlf() { to_crlf(wanted.new) } else { wanted.new.to_owned() };
         let splices = places.iter().map(|place| Splice { range: place.clone(), new: new.clone() }).collect();

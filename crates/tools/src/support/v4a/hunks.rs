@@ -37,30 +37,71 @@ impl NoPlace {
 /// The place of every hunk, in the order of the file. `Err` has one entry a hunk without one.
 pub(crate) fn placed(text: &str, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<NoPlace>> {
     let lines = Lines::of(text);
-    let (mut placed, mut wrong): (Vec<(Range<usize>, Placed)>, _) = (Vec::new(), Vec::new());
-    let mut cursor = 0;
+    let (mut placed, mut wrong): (Vec<Placed>, _) = (Vec::new(), Vec::new());
+    let mut cursor = Cursor::default();
     for hunk in hunks.iter().filter(|hunk| hunk.lines.iter().any(|(sign, _)| *sign != Sign::Stays)) {
         match place(&lines, text, hunk, cursor) {
             Ok((range, found)) => {
-                cursor = range.end;
-                placed.push((range, found));
+                let changed = lines.at(found.splice.range.end);
+                cursor = Cursor { seen: range.end, changed };
+                placed.push(found);
             }
-            Err(no) => {
-                wrong.push(NoPlace { why: format!("the hunk at line {} of the patch {}", hunk.at, no.why), ..no });
-            }
+            Err(no) => match after_others(text, hunk, &placed) {
+                Some(found) => placed.push(found),
+                None => {
+                    wrong.push(NoPlace { why: format!("the hunk at line {} of the patch {}", hunk.at, no.why), ..no });
+                }
+            },
         }
     }
-    placed.sort_by_key(|(_, placed)| (placed.splice.range.start, placed.splice.range.end));
+    placed.sort_by_key(|placed| (placed.splice.range.start, placed.splice.range.end));
     for pair in placed.windows(2) {
-        if pair[0].0.end > pair[1].0.start {
-            wrong.push(NoPlace::new(format!("two hunks change line {}; make them one", pair[1].1.line)));
+        if pair[0].splice.range.end > pair[1].splice.range.start {
+            wrong.push(NoPlace::new(format!("two hunks change line {}; make them one", pair[1].line)));
         }
     }
-    if wrong.is_empty() { Ok(placed.into_iter().map(|(_, placed)| placed).collect()) } else { Err(wrong) }
+    if wrong.is_empty() { Ok(placed) } else { Err(wrong) }
+}
+
+/// How far the hunks so far have come.
+#[derive(Clone, Copy, Default)]
+struct Cursor {
+    /// The line after the last one that they concern.
+    seen: usize,
+    /// The line after the last one that they change: lines around a change may be those around the next one, too.
+    changed: usize,
+}
+
+/// A hunk whose lines are there once the hunks before it are done, for a patch may be written that way. What it changes
+/// must nevertheless be a part of the file as it is.
+fn after_others(text: &str, hunk: &Hunk, placed: &[Placed]) -> Option<Placed> {
+    let mut splices: Vec<&Splice> = placed.iter().map(|placed| &placed.splice).collect();
+    splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
+    let (mut now, mut done) = (String::with_capacity(text.len()), 0);
+    // What stayed: where it begins now, and where it is in the file.
+    let mut stayed: Vec<(usize, Range<usize>)> = Vec::new();
+    for splice in splices {
+        let kept = text.get(done..splice.range.start)?;
+        stayed.push((now.len(), done..splice.range.start));
+        now = now + kept + &splice.new;
+        done = splice.range.end;
+    }
+    if done == 0 && stayed.is_empty() {
+        return None;
+    }
+    stayed.push((now.len(), done..text.len()));
+    now.push_str(&text[done..]);
+    let (_, found) = place(&Lines::of(&now), &now, hunk, Cursor::default()).ok()?;
+    let range = &found.splice.range;
+    let before = stayed.iter().rev().find(|(at, there)| *at <= range.start && range.end <= at + there.len());
+    let (at, there) = before?;
+    let range = there.start + range.start - at..there.start + range.end - at;
+    let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..range.start]).count() + 1;
+    Some(Placed { splice: Splice { range, ..found.splice }, line, ..found })
 }
 
 /// The lines that a hunk concerns and what comes there.
-fn place(lines: &Lines<'_>, text: &str, hunk: &Hunk, cursor: usize) -> Result<(Range<usize>, Placed), NoPlace> {
+fn place(lines: &Lines<'_>, text: &str, hunk: &Hunk, cursor: Cursor) -> Result<(Range<usize>, Placed), NoPlace> {
     let is_blank = |(sign, line): &(Sign, String)| *sign == Sign::Stays && line.is_empty();
     // Blank lines before the next header may be there for the eye only, so they are tried as a part of the file first.
     let loose = hunk.lines.iter().rev().take_while(|line| is_blank(line)).count();
@@ -85,7 +126,7 @@ fn found(
     text: &str,
     hunk: &Hunk,
     body: &[(Sign, String)],
-    cursor: usize,
+    cursor: Cursor,
 ) -> Result<(Range<usize>, Placed), NoPlace> {
     let side = |left_out: Sign| {
         let lines = body.iter().filter(|(sign, _)| *sign != left_out);
@@ -125,7 +166,8 @@ fn found(
         let splice =
             Splice { range: lines.start(range.start)..lines.start(range.end), new: lines.joined(&new_lines, after) };
         let line = range.start + 1;
-        return Ok((range, Placed { splice: shortened(text, splice, lines, &new_lines), strategy, line }));
+        let splice = changed_only(text, shortened(text, splice, lines, &new_lines), lines, &range, body);
+        return Ok((range, Placed { splice, strategy, line }));
     }
     let nearest = nearest(lines, &old);
     let place =
@@ -134,6 +176,25 @@ fn found(
         why: format!("was not found{place}. Read the file and copy its lines exactly"),
         nearest: nearest.map(|near| near.shown),
     })
+}
+
+/// The splice without the lines around the change, as far as they stay as they are.
+fn changed_only(
+    text: &str,
+    splice: Splice,
+    lines: &Lines<'_>,
+    range: &Range<usize>,
+    body: &[(Sign, String)],
+) -> Splice {
+    let stays = |(sign, _): &&(Sign, String)| *sign == Sign::Stays;
+    let (head, tail) = (body.iter().take_while(stays).count(), body.iter().rev().take_while(stays).count());
+    let (first, last) = (lines.start(range.start + head), lines.start(range.end - tail));
+    let Splice { range, new } = splice;
+    let before = text.get(range.start..first).filter(|before| new.starts_with(before)).unwrap_or_default();
+    let rest = &new[before.len()..];
+    let after = text.get(last..range.end).filter(|after| rest.ends_with(after)).unwrap_or_default();
+    let new = rest[..rest.len() - after.len()].to_owned();
+    Splice { range: range.start + before.len()..range.end - after.len(), new }
 }
 
 /// Candidates among which hints may choose.
@@ -157,12 +218,13 @@ fn chosen<'w>(
     hunk: &Hunk,
     windows: &'w [Window],
     length: usize,
-    cursor: usize,
+    cursor: Cursor,
 ) -> Result<&'w Window, NoPlace> {
     if let [only] = windows {
         return Ok(only);
     }
-    let later: Vec<&Window> = windows.iter().filter(|window| window.first >= cursor).collect();
+    let from = |line| windows.iter().filter(|window| window.first >= line).collect::<Vec<_>>();
+    let later = Some(from(cursor.seen)).filter(|later| !later.is_empty()).unwrap_or_else(|| from(cursor.changed));
     if let [only] = later[..] {
         return Ok(only);
     }
@@ -225,13 +287,13 @@ fn inserted(
     text: &str,
     hunk: &Hunk,
     body: &[(Sign, String)],
-    cursor: usize,
+    cursor: Cursor,
 ) -> Result<(Range<usize>, Placed), NoPlace> {
     let at = if hunk.hints.is_empty() || hunk.is_at_end {
         lines.len()
     } else {
         let places = hint_places(lines, &hunk.hints);
-        let later: Vec<usize> = places.iter().copied().filter(|at| *at >= cursor).collect();
+        let later: Vec<usize> = places.iter().copied().filter(|at| *at >= cursor.changed).collect();
         match (&places[..], &later[..]) {
             ([only], _) | (_, [only]) => only + 1,
             ([], _) => {
@@ -315,6 +377,24 @@ mod tests {
         // Blank lines between hunks may be nothing but that.
         gives("a\nb\n", "@@\n-a\n+A\n\n\n@@\n-b\n+B\n", "A\nB\n");
         gives("a\n\nb\n", "@@\n-a\n+A\n\n@@\n-b\n+B\n", "A\n\nB\n");
+    }
+
+    #[test]
+    fn hunks_may_share_the_lines_around_their_changes() {
+        let ten = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        gives(ten, "@@\n 1\n-2\n+two\n 3\n@@\n 3\n-4\n+four\n", "1\ntwo\n3\nfour\n5\n6\n7\n8\n9\n");
+        gives(ten, "@@\n 1\n 2\n+a\n 3\n@@\n 2\n 3\n+b\n", "1\n2\na\n3\nb\n4\n5\n6\n7\n8\n9\n");
+        // The second one is written as if the first one were done.
+        gives(ten, "@@\n 1\n-2\n+two\n@@\n two\n-3\n+three\n 4\n", "1\ntwo\nthree\n4\n5\n6\n7\n8\n9\n");
+        gives(ten, "@@\n-2\n@@\n 1\n-3\n+x\n", "1\nx\n4\n5\n6\n7\n8\n9\n");
+        gives("a\r\nb\nc\r\n", "@@\n a\n-b\n+B\n c\n@@\n B\n c\n+d\n", "a\r\nB\nc\r\nd\r\n");
+        gives("a\nb", "@@\n-a\n+A\n b\n@@\n A\n-b\n+B\n", "A\nB");
+        let said = patched(ten, "@@\n-2\n+two\n@@\n-two\n+zwei\n").unwrap_err();
+        assert!(said.contains("was not found"), "{said}");
+        // Where the lines are there more than once, the one behind the first change is meant.
+        let twice = "x\na\nx\nb\nx\nb\n";
+        gives(twice, "@@\n-a\n+A\n x\n b\n@@\n-b\n+B\n", "x\nA\nx\nb\nx\nB\n");
+        gives("k\na\nk\nb\n", "@@\n-a\n+A\n k\n@@\n k\n-b\n+B\n", "k\nA\nk\nB\n");
     }
 
     #[test]

@@ -110,7 +110,18 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Operation>, NoPatch> {
     let begin = lines.iter().position(is(|header| matches!(header, Header::Begin)));
     let first = begin.map_or(0, |at| at + 1);
     let end = lines[first..].iter().position(is(|header| matches!(header, Header::End)));
-    let mut reader = Reader { lines: &lines[..end.map_or(lines.len(), |at| first + at)], at: first };
+    let last = end.map_or(lines.len(), |at| first + at);
+    // Text around a patch may be anything, but what looks like a part of one was meant to be done.
+    let around = (0..first.saturating_sub(1)).chain(last + 1..lines.len());
+    let is_part = |at: &usize| header(lines[*at]).is_some_and(|header| !matches!(header, Header::End));
+    if let Some(at) = around.into_iter().find(is_part) {
+        let why = format!(
+            "`{}` stands outside of the patch; put all of it between one `*** Begin Patch` and one `*** End Patch`",
+            lines[at].trim_end()
+        );
+        return Err(NoPatch { line: at + 1, why });
+    }
+    let mut reader = Reader { lines: &lines[..last], at: first };
     let operations = reader.operations(begin.is_some())?;
     if operations.is_empty() {
         let is_unified = lines.windows(2).any(|pair| pair[0].starts_with("--- ") && pair[1].starts_with("+++ "));
