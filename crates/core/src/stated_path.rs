@@ -30,7 +30,8 @@ pub fn refusal(raw: &str) -> Option<String> {
         return Some(format!("{raw} is no address of a file here; write its path"));
     }
     if let Some(rest) = raw.strip_prefix('~')
-        && !(rest.is_empty() || rest.starts_with('/'))
+        && !rest.starts_with('/')
+        && rest.contains('/')
     {
         return Some(format!("{raw} would be the home of somebody else, which is not looked up; write its path"));
     }
@@ -70,6 +71,11 @@ fn from_address(raw: &str) -> Option<String> {
         }
     }
     String::from_utf8(decoded).ok()
+}
+
+/// Whether a path says of itself that it is a folder's: no file can be meant, whatever is there.
+pub fn is_of_a_folder(raw: &str) -> bool {
+    raw.ends_with('/') || matches!(raw.rsplit('/').next(), Some("." | ".."))
 }
 
 fn fold_dots(path: &Path) -> PathBuf {
@@ -119,6 +125,16 @@ mod tests {
     }
 
     #[test]
+    fn what_ends_like_a_folder_is_no_file() {
+        for raw in ["a/", "a/.", "a/..", ".", "..", "/"] {
+            assert!(is_of_a_folder(raw), "{raw}");
+        }
+        for raw in ["a", "a/b", ".a", "a.", "a..", "a/.b", "..."] {
+            assert!(!is_of_a_folder(raw), "{raw}");
+        }
+    }
+
+    #[test]
     fn a_path_of_another_system_is_no_file_of_a_strange_name() {
         for raw in [
             r"C:\notes\a.md",
@@ -134,7 +150,7 @@ mod tests {
             assert!(refusal(raw).is_some(), "{raw}");
         }
         assert!(refusal(r"C:\notes\a.md").unwrap().contains("/mnt/c/notes/a.md"));
-        for raw in ["a.md", r"odd\name", "c:", "C:notes", "/C:/x", "ab:/x"] {
+        for raw in ["a.md", r"odd\name", "c:", "C:notes", "/C:/x", "ab:/x", "~", "~/x", "~$notes.docx", "~x"] {
             assert!(refusal(raw).is_none(), "{raw}");
         }
     }

@@ -3,6 +3,7 @@
 pub(crate) mod diff;
 pub(crate) mod discretion;
 pub(crate) mod document;
+pub(crate) mod echo;
 pub(crate) mod encoding;
 pub(crate) mod known;
 pub(crate) mod matching;

@@ -62,7 +62,12 @@ pub(super) fn origin(call: &Call<'_>) -> Option<String> {
     // A server is somebody else, whatever its tools say about themselves.
     let is_outside = spec.outside || entry.owner.kind == OwnerKind::Mcp;
     let judged = || call.outside.clone();
+    // What a tool says when it could not do what it was asked is its own; a folder has stored results in it, but no words.
+    let may_read = outcome.status == super::Status::Ok;
     said.or_else(|| is_outside.then(|| spec.name.to_string())).or_else(judged).or_else(|| {
+        if !may_read {
+            return None;
+        }
         let task = call.scope.task;
         let stated = || entry.tool.touches(&call.arguments, &call.context(call.scope.cancel));
         let touches = call.touches.clone().unwrap_or_else(stated);

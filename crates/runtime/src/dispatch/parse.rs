@@ -99,11 +99,15 @@ impl Trouble {
                 let byte = start + byte;
                 format!("{what} are not valid JSON at byte {byte}: {why}; nothing was run. Send the call again.")
             }
-            Self::Digits(byte) => format!(
-                "{what} have an integer at byte {} with more digits than a number keeps; nothing was run. \
-                 Send the call again with these digits as a text.",
-                start + byte
-            ),
+            Self::Digits(byte) => {
+                let key = key_before(&text[start..][..byte]).map(|key| format!(" (the value of `{key}`)"));
+                format!(
+                    "{what} have an integer at byte {} with more digits than a number keeps{}; nothing was run. \
+                     Send the call again with these digits as a text.",
+                    start + byte,
+                    key.unwrap_or_default()
+                )
+            }
         }
     }
 
@@ -237,6 +241,12 @@ fn too_many_digits(value: &Value, text: &str) -> Option<usize> {
         }
     }
     None
+}
+
+/// The key whose value begins right after `text`.
+fn key_before(text: &str) -> Option<&str> {
+    let key = text.trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
+    key.rsplit_once('"').map(|(_, key)| key)
 }
 
 fn has_huge_double(value: &Value) -> bool {

@@ -12,9 +12,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes_core::{Attachment, FileErrorKind, FileKind, FileStat, Layout, grouped, plural};
+use hermes_core::{Attachment, FileErrorKind, FileKind, FileStat, Layout, grouped, plural, stated_path};
 
 use crate::prelude::*;
+use crate::support::discretion::{PART_OF_A_KEY, private_lines};
 use crate::support::document::{self, Document, Trouble};
 use crate::support::encoding::Encoding;
 use crate::support::known::{self, Fingerprint};
@@ -77,6 +78,7 @@ pub(super) fn tool() -> impl Tool {
 
 async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
     let path = stated(&cx, "read_file", &args.path)?;
+    let is_of_a_folder = stated_path::is_of_a_folder(&args.path);
     let failed = |error| file_error("read_file", &error);
     let stat = match cx.environment.stat(&path).await {
         Ok(stat) => stat,
@@ -87,6 +89,10 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
     };
     if stat.kind == FileKind::Directory {
         return Err(is_directory(&cx, &path).await);
+    }
+    if is_of_a_folder {
+        let message = format!("read_file: {} is {}, and no directory", path.display(), stat.kind.in_words());
+        return Err(ToolError::tell(message));
     }
     let head = cx.environment.read(&path, 0..PIECE).await.map_err(failed)?;
     let mut why_source = None;
@@ -116,8 +122,11 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
         return Ok(unchanged(&cx, &path));
     }
     known::remember(&cx, &path, file.fingerprint()).await;
-    let window = file.window(&cx, &path, first, limit).await.map_err(failed)?;
-    let (mut result, summary) = answer(&shown(&cx, &path), &file.layout, first, &window, cx.limits.line_chars);
+    let mut window = file.window(&cx, &path, first, limit).await.map_err(failed)?;
+    if first > 1 {
+        hide_private_keys(&mut window, &file.head, first);
+    }
+    let (mut result, summary) = answer(&shown(&cx, &path), (file.lines(), stat.len), first, &window, cx.limits.line_chars);
     if let Some(why) = why_source {
         result["note"] = json!(why);
     }
@@ -143,8 +152,7 @@ async fn read_document(
     let mut window = Window::new(Encoding::UTF_8, skip, limit, cx.limits.line_chars);
     window.push(usize::try_from(at).ok().and_then(|at| text.get(at..)).unwrap_or_default());
     let window = window.finish(first, true);
-    let (mut result, summary) = answer(&shown(cx, path), &document.layout, first, &window, cx.limits.line_chars);
-    result["file_size"] = json!(stat.len);
+    let (mut result, summary) = answer(&shown(cx, path), (document.layout.lines(), stat.len), first, &window, cx.limits.line_chars);
     result["extracted_document"] = json!(true);
     result["document"] = document.extracted.facts();
     let about = match kind {
@@ -202,6 +210,11 @@ impl TextFile {
         Ok(Self { encoding, layout, head })
     }
 
+    /// How many lines there are. A byte order mark is none.
+    fn lines(&self) -> u64 {
+        if self.layout.len() <= self.encoding.bom().len() as u64 { 0 } else { self.layout.lines() }
+    }
+
     fn fingerprint(&self) -> Fingerprint {
         if self.layout.len() == self.head.len() as u64 {
             Fingerprint::of(&self.head)
@@ -237,14 +250,14 @@ impl TextFile {
     }
 }
 
-fn answer(path: &str, layout: &Layout, first: u64, window: &Shown, line_chars: usize) -> (Value, String) {
-    let total = layout.lines();
+/// What is shown of a file with so many lines and bytes.
+fn answer(path: &str, (total, size): (u64, u64), first: u64, window: &Shown, line_chars: usize) -> (Value, String) {
     let last = first + window.lines.saturating_sub(1);
     let more = window.lines > 0 && last < total;
     let mut result = json!({
         "content": window.content,
         "total_lines": total,
-        "file_size": layout.len(),
+        "file_size": size,
         "truncated": more || window.has_cut_lines,
         "is_binary": false,
         "is_image": false,
@@ -262,8 +275,9 @@ fn answer(path: &str, layout: &Layout, first: u64, window: &Shown, line_chars: u
         _ => format!("{}-{} of {all} lines", grouped(first), grouped(last)),
     };
     let hint = match (window.lines, total) {
+        (_, 0) if size > 0 => Some("the file holds a byte order mark and nothing else".to_owned()),
         (_, 0) => Some("the file is empty (0 bytes)".to_owned()),
-        (0, _) => Some(format!("line {first} is past the end: {path} has {all} lines")),
+        (0, _) => Some(format!("line {first} is past the end: {path} has {}", plural(usize::try_from(total).unwrap_or(usize::MAX), "line"))),
         _ if more => Some(format!("showing lines {summary}; continue with offset {}", last + 1)),
         _ if window.has_cut_lines => Some(format!("lines are cut at {line_chars} characters")),
         _ => None,
@@ -272,6 +286,20 @@ fn answer(path: &str, layout: &Layout, first: u64, window: &Shown, line_chars: u
         result["hint"] = json!(hint);
     }
     (result, summary)
+}
+
+/// Hides the lines of a private key that begins before what is shown: of a whole one, everybody can tell what it is.
+fn hide_private_keys(window: &mut Shown, head: &[u8], first: u64) {
+    let keys: Vec<_> = private_lines(head).into_iter().filter(|key| key.start <= first).collect();
+    if keys.is_empty() {
+        return;
+    }
+    let row = |(row, number): (&str, u64)| match keys.iter().any(|key| key.contains(&number)) {
+        true => format!("{number}|{PART_OF_A_KEY}"),
+        false => row.to_owned(),
+    };
+    let rows: Vec<String> = window.content.split('\n').zip(first..).map(row).collect();
+    window.content = rows.join("\n");
 }
 
 async fn is_directory(cx: &ToolCx, path: &Path) -> ToolError {
@@ -316,7 +344,7 @@ mod tests {
         let layout = Layout::of(bytes, encoding.line_feed());
         let mut window = Window::new(encoding, first - 1, limit, 20);
         window.push(bytes);
-        answer("f", &layout, first, &window.finish(first, true), 20).0
+        answer("f", (layout.lines(), layout.len()), first, &window.finish(first, true), 20).0
     }
 
     #[test]

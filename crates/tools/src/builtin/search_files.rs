@@ -139,7 +139,7 @@ async fn search_files(args: Args, cx: ToolCx) -> ToolResult {
         Wanted::Lines(pattern, args.output_mode.unwrap_or(OutputMode::Content))
     };
     let name_glob = names.then(|| Glob::names(&args.pattern, ignore_case));
-    let filter = args.file_glob.as_deref().map(|glob| Glob::filter(glob, false));
+    let filter = args.file_glob.as_deref().filter(|glob| !glob.is_empty()).map(|glob| Glob::filter(glob, false));
     let globs = name_glob.into_iter().chain(filter).collect::<Result<Vec<_>, _>>().map_err(refused)?;
 
     let scope = match scope(&args, &cx, globs).await {

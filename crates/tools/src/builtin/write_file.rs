@@ -21,9 +21,10 @@ use crate::support::document;
 use crate::support::known::{self, Fingerprint};
 use crate::support::encoding::Encoding;
 use crate::support::matching::Lines;
-use crate::support::paths::stated;
+use crate::support::echo::echo;
+use crate::support::paths::stated_file;
 use crate::support::syntax;
-use crate::support::text::{BOM, LARGEST_EDIT, Looks, SNIFF_BYTES, file_error, is_crlf, is_text, looks, to_crlf};
+use crate::support::text::{BOM, LARGEST_EDIT, Looks, SNIFF_BYTES, file_error, is_crlf, is_lf, is_text, looks, to_crlf};
 use crate::support::view::{Splice, View};
 use crate::support::words::quoted;
 
@@ -65,7 +66,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
-    let path = stated(&cx, "write_file", &args.path)?;
+    let path = stated_file(&cx, "write_file", &args.path)?;
     if let Some(why) = echo(&args.content) {
         return Err(ToolError::tell(format!("write_file: {why}; nothing was written")));
     }
@@ -97,6 +98,9 @@ async fn write_file(args: Args, cx: ToolCx) -> ToolResult {
     if let Some(encoding) = new.encoding {
         result["encoding"] = json!(encoding);
     }
+    if let Some(line_ends) = new.line_ends {
+        result["line_ends"] = json!(line_ends);
+    }
     if let Some(at) = new.text.find('\0') {
         let line = new.text[..at].matches('\n').count() + 1;
         result["_warning"] = json!(format!("there is a NUL byte in line {line}; tools may take the file for binary"));
@@ -117,21 +121,6 @@ fn difference(old: Option<&[u8]>, new: &str) -> Vec<String> {
     let before = View::new(old);
     let splice = Splice { range: 0..before.text().len(), new: new.to_owned() };
     diff::for_eyes(&diff::unified(["a", "b"], &Lines::of(before.text()), before.text(), &[splice]))
-}
-
-/// What a model took for the content of a file, if this is it.
-fn echo(content: &str) -> Option<&'static str> {
-    let text = content.trim();
-    if text.contains(known::UNCHANGED) && text.len() <= 2 * known::UNCHANGED.len() {
-        return Some("this is the notice of read_file that the file has not changed, and no content");
-    }
-    let number = |line: &str| line.split_once('|').and_then(|(number, _)| number.parse::<u64>().ok());
-    let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
-    let numbers: Vec<Option<u64>> = lines.iter().map(|line| number(line)).collect();
-    let follows = numbers.windows(2).filter(|pair| pair[0].is_some_and(|first| pair[1] == Some(first + 1))).count();
-    // Most lines carry the number that follows the one before.
-    (follows > 0 && (follows + 1) * 10 >= lines.len() * 6)
-        .then_some("these are lines with the numbers of read_file in front; send them without the numbers")
 }
 
 /// Refuses to put a text in the place of a document.
@@ -179,25 +168,33 @@ struct Written {
     bytes: Vec<u8>,
     /// How, where that is worth a word.
     encoding: Option<String>,
+    /// Which line ends it has, where others were sent.
+    line_ends: Option<&'static str>,
 }
 
 impl Written {
     fn new(old: Option<&[u8]>, content: String) -> Self {
         let Some((old, encoding)) = old.filter(|old| !old.is_empty()).and_then(|old| Some((old, habits(old)?))) else {
-            return Self { bytes: content.clone().into_bytes(), text: content, encoding: None };
+            let bytes = content.clone().into_bytes();
+            return Self { bytes, text: content, encoding: None, line_ends: None };
         };
         let before = encoding.decode(&old[encoding.bom().len()..]);
-        let content = if is_crlf(&before) { to_crlf(&content) } else { content };
+        let (content, line_ends) = match (is_crlf(&before), is_crlf(&content)) {
+            (true, _) if is_lf(&content) => (to_crlf(&content), Some("CRLF, as before")),
+            (true, _) => (to_crlf(&content), None),
+            (false, true) if is_lf(&before) => (content.replace("\r\n", "\n"), Some("LF, as before")),
+            _ => (content, None),
+        };
         let text = content.strip_prefix(BOM).map(str::to_owned).unwrap_or(content);
         let is_plain = encoding.is_utf8() && encoding.bom().is_empty();
         let said = |encoded: &str| (!is_plain).then(|| encoded.to_owned());
         match encoding.encode(&text) {
             Ok(bytes) => {
-                Self { bytes: [encoding.bom(), &bytes].concat(), encoding: said(encoding.name()), text }
+                Self { bytes: [encoding.bom(), &bytes].concat(), encoding: said(encoding.name()), text, line_ends }
             }
             Err(letter) => {
                 let how = format!("UTF-8; it was {}, which has no {letter}", encoding.name());
-                Self { bytes: text.clone().into_bytes(), encoding: Some(how), text }
+                Self { bytes: text.clone().into_bytes(), encoding: Some(how), text, line_ends }
             }
         }
     }
@@ -219,6 +216,9 @@ mod tests {
         assert_eq!(written(None, "a\r\nb\n"), b"a\r\nb\n");
         assert_eq!(written(Some(b"x\r\ny\r\n"), "a\nb\rc\n"), b"a\r\nb\rc\r\n");
         assert_eq!(written(Some(b"x\r\ny\n"), "a\nb\n"), b"a\nb\n");
+        assert_eq!(written(Some(b"x\ny\n"), "a\r\nb\r\n"), b"a\nb\n");
+        assert_eq!(written(Some(b"x\ny\n"), "a\r\nb\n"), b"a\r\nb\n");
+        assert_eq!(written(Some(b"x"), "a\r\n"), b"a\r\n");
         assert_eq!(written(Some("\u{feff}x".as_bytes()), "a"), "\u{feff}a".as_bytes());
         assert_eq!(written(Some("\u{feff}x".as_bytes()), "\u{feff}a"), "\u{feff}a".as_bytes());
         assert_eq!(written(Some(b"\xff\xfex\0"), "a\u{e4}"), b"\xff\xfea\0\xe4\0");
@@ -231,15 +231,5 @@ mod tests {
         let new = Written::new(Some(b"caf\xe9 na\xefve\n"), "a \u{2192} b".into());
         assert_eq!(new.bytes, "a \u{2192} b".as_bytes());
         assert!(new.encoding.unwrap().contains("windows-1252, which has no \u{2192}"));
-    }
-
-    #[test]
-    fn what_a_tool_showed_is_no_content_and_what_only_looks_so_is() {
-        for refused in ["1|import os\n2|import sys\n3|\n", "7|a\n8|b\n", known::UNCHANGED, "10|a\n11|b\nrest\n"] {
-            assert!(echo(refused).is_some(), "{refused}");
-        }
-        for fine in ["", "1|a\n", "a|b\nc|d\n", "1|a\n1|b\n", "| 1 | 2 |\n| 3 | 4 |\n", "3|a\nx\ny\nz\n4|b\n5|c\nq\nr\ns\n"] {
-            assert!(echo(fine).is_none(), "{fine}");
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! change shows beside itself: a token in `.env` that has nothing to do with the change must not be in the answer because
 //! it stands on the next line.
 
+use std::ops::Range;
 use std::path::Path;
 
 use hermes_core::ToolCx;
@@ -21,9 +22,46 @@ fn has_private_key(content: &[u8]) -> bool {
     memchr::memmem::find(&content[..content.len().min(HEAD)], b"PRIVATE KEY-----").is_some()
 }
 
+/// What stands in the place of a line of a private key.
+pub(crate) const PART_OF_A_KEY: &str = "[part of a private key]";
+
+/// The lines between the first and the last line of each private key, from 1. Who is shown only some of them cannot tell
+/// that they are one.
+pub(crate) fn private_lines(content: &[u8]) -> Vec<Range<u64>> {
+    let mut all = Vec::new();
+    if memchr::memmem::find(content, b"PRIVATE KEY").is_none() {
+        return all;
+    }
+    let mut begin = None;
+    let mut count = 0;
+    for (line, number) in content.split(|byte| *byte == b'\n').zip(1..) {
+        count = number;
+        let has = |text: &[u8]| memchr::memmem::find(line, text).is_some();
+        if !has(b"PRIVATE KEY") {
+            continue;
+        }
+        if has(b"-----BEGIN ") {
+            begin = Some(number);
+        } else if has(b"-----END ") {
+            all.extend(begin.take().map(|begin| begin + 1..number));
+        }
+    }
+    // One that does not end goes on to the end of the text.
+    all.extend(begin.map(|begin| begin + 1..count + 1));
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lines_of_a_private_key_are_those_between_its_marks() {
+        let text = b"x\n-----BEGIN RSA PRIVATE KEY-----\nMII\nabc\n-----END RSA PRIVATE KEY-----\ny\n";
+        assert_eq!(private_lines(text), [3..5]);
+        assert_eq!(private_lines(b"-----BEGIN PRIVATE KEY-----\nMII\nabc"), [2..4]);
+        assert_eq!(private_lines(b"-----BEGIN PUBLIC KEY-----\nMII\n"), []);
+    }
 
     #[test]
     fn a_private_key_is_seen_near_the_beginning_of_a_content() {

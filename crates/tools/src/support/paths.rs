@@ -12,6 +12,15 @@ pub(crate) fn stated(cx: &ToolCx, tool: &str, raw: &str) -> Result<PathBuf, Tool
     }
 }
 
+/// The same for a path at which there must be a file, or nothing.
+pub(crate) fn stated_file(cx: &ToolCx, tool: &str, raw: &str) -> Result<PathBuf, ToolError> {
+    let path = stated(cx, tool, raw)?;
+    if stated_path::is_of_a_folder(raw) {
+        return Err(ToolError::tell(format!("{tool}: {raw} is a directory by its name; nothing was done")));
+    }
+    Ok(path)
+}
+
 /// `path` relative to the session's directory where it lies below it, else as it is.
 pub(crate) fn shown(cx: &ToolCx, path: &Path) -> String {
     shown_path(path, &cx.environment.cwd())

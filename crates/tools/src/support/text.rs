@@ -1,5 +1,6 @@
 //! What is text, and how its lines end.
 
+use std::ops::Range;
 use std::path::Path;
 
 use hermes_core::{Environment, FileError, FileErrorKind, ToolCx, ToolError, grouped};
@@ -30,11 +31,16 @@ pub(crate) enum Looks {
 
 /// Text never contains a NUL byte, except in UTF-16, which begins with a mark of its own.
 pub(crate) fn looks(head: &[u8]) -> Looks {
+    // Letters alone make no picture: both formats have sizes in bytes right behind their names.
+    let is_words =
+        || std::str::from_utf8(head).is_ok_and(|text| !text.contains(|c: char| c.is_control() && !c.is_whitespace()));
     match head {
         [0x89, b'P', b'N', b'G', ..] => Looks::Image("PNG"),
         [0xff, 0xd8, 0xff, ..] => Looks::Image("JPEG"),
-        [b'G', b'I', b'F', b'8', ..] => Looks::Image("GIF"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Looks::Image("WebP"),
+        [b'G', b'I', b'F', b'8', ..] if !is_words() => Looks::Image("GIF"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] if !is_words() => Looks::Image("WebP"),
+        // UTF-32, which nobody writes text in.
+        [0xff, 0xfe, 0, 0, ..] => Looks::Binary,
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Looks::Utf16,
         head if head.contains(&0) => Looks::Binary,
         _ => Looks::Text,
@@ -94,9 +100,43 @@ pub(crate) fn is_crlf(text: &str) -> bool {
     all > 0 && all == text.matches("\r\n").count()
 }
 
+/// Whether no line of `text` ends in CRLF, and some in LF.
+pub(crate) fn is_lf(text: &str) -> bool {
+    text.contains('\n') && !text.contains("\r\n")
+}
+
 /// `text` with CRLF line ends; a lone CR is data and stays.
 pub(crate) fn to_crlf(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\r\n")
+}
+
+/// Where a text that is longer than `at` bytes ends when it is cut: not within a word that may be a secret, for of half a
+/// secret nobody can tell any more that it is one. `at` is on a character.
+pub(crate) fn end_of_words(text: &str, at: usize) -> usize {
+    let word = secret_around(text, at).unwrap_or(at..at);
+    // A line of one word is shown as far as it goes.
+    if word.start > 0 && at - word.start <= at / 2 { word.start } else { at }
+}
+
+/// The same for the beginning of what is left.
+pub(crate) fn start_of_words(text: &str, at: usize) -> usize {
+    let word = secret_around(text, at).unwrap_or(at..at);
+    if word.end < text.len() { word.end } else { at }
+}
+
+/// The word on both sides of a place, if it has what secrets have.
+fn secret_around(text: &str, at: usize) -> Option<Range<usize>> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-./+=~".contains(c);
+    let (before, after) = text.split_at(at);
+    if !(before.ends_with(is_part) && after.starts_with(is_part)) {
+        return None;
+    }
+    // All that belongs to a word is one byte long.
+    let start = at - before.bytes().rev().take_while(|byte| is_part(char::from(*byte))).count();
+    let end = at + after.bytes().take_while(|byte| is_part(char::from(*byte))).count();
+    let word = &text[start..end];
+    let mixed = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_alphabetic());
+    (mixed || word.contains(['_', '-'])).then_some(start..end)
 }
 
 #[cfg(test)]
@@ -119,7 +159,26 @@ mod tests {
         assert_eq!(looks(b"plain \xff latin"), Looks::Text);
         assert_eq!(looks(b"\xff\xfea\0"), Looks::Utf16);
         assert_eq!(looks(b"ELF\0"), Looks::Binary);
+        assert_eq!(looks(b"\xff\xfe\0\0h\0\0\0"), Looks::Binary);
+        assert_eq!(looks(b"GIF89a\x01\0\x01\0"), Looks::Image("GIF"));
+        assert_eq!(looks(b"GIF89a is a format"), Looks::Text);
+        assert_eq!(looks(b"RIFF but WEBP"), Looks::Text);
         assert_eq!(looks(b""), Looks::Text);
+    }
+
+    #[test]
+    fn a_word_that_may_be_a_secret_is_not_cut() {
+        let secret = "ghp_aB3dE5fG7hI9jK1lM3nO";
+        let line = format!("{} {secret} rest", "x".repeat(100));
+        for at in 102..100 + secret.len() {
+            assert_eq!(&line[..end_of_words(&line, at)], format!("{} ", "x".repeat(100)), "{at}");
+        }
+        assert_eq!(end_of_words(&line, 50), 50);
+        assert_eq!(end_of_words(&line, 101 + secret.len()), 101 + secret.len());
+        assert_eq!(end_of_words(&"a1".repeat(100), 101), 101, "one long word");
+        assert_eq!(end_of_words("é a1b2c3", 6), 3);
+        assert_eq!(&line[start_of_words(&line, 110)..], " rest");
+        assert_eq!(start_of_words(&line, 50), 50);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! only passed over.
 
 use super::encoding::{Balance, Encoding};
+use super::text::end_of_words;
 
 /// Characters shown at most, numbers included (spec tools §3.3).
 const MOST_CHARS: usize = 100_000;
@@ -166,7 +167,7 @@ impl Reading {
 
 fn shortened(text: String, chars: usize) -> (String, bool) {
     match text.char_indices().nth(chars) {
-        Some((at, _)) => (format!("{}... [truncated]", &text[..at]), true),
+        Some((at, _)) => (format!("{}... [truncated]", &text[..end_of_words(&text, at)]), true),
         None => (text, false),
     }
 }

@@ -11,7 +11,8 @@ use crate::support::discretion::keeps_quiet;
 use crate::support::known;
 use crate::support::matching::{Found, Haystack, MOST_PLACES, Miss, Wanted, is_there_already, nearest};
 use crate::support::matching::{Lines, Strategy};
-use crate::support::paths::{shown, similar, stated};
+use crate::support::echo::echo;
+use crate::support::paths::{shown, similar, stated_file};
 use crate::support::text::read_for_editing;
 use crate::support::v4a::quietly;
 use crate::support::view::{Splice, View};
@@ -40,7 +41,7 @@ pub(super) struct Made {
 
 /// What the edits would do to the file, or why they cannot. Changes nothing.
 pub(super) async fn change(cx: &ToolCx, path: &str, edits: &[One]) -> Result<Change, ToolError> {
-    let path = stated(cx, "patch", path).map_err(|error| error.with("success", false))?;
+    let path = stated_file(cx, "patch", path).map_err(|error| error.with("success", false))?;
     let name = shown(cx, &path);
     for (index, edit) in edits.iter().enumerate() {
         let of = which(edits, index);
@@ -49,6 +50,9 @@ pub(super) async fn change(cx: &ToolCx, path: &str, edits: &[One]) -> Result<Cha
         }
         if edit.old_string == edit.new_string {
             return Err(unchanged(&format!("{of}old_string and new_string are the same")));
+        }
+        if let Some(why) = echo(&edit.new_string).filter(|_| echo(&edit.old_string).is_none()) {
+            return Err(unchanged(&format!("{of}in new_string {why}")));
         }
     }
     known::check(cx, "patch", &path).await.map_err(|error| error.with("success", false))?;

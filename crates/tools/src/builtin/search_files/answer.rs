@@ -314,7 +314,8 @@ fn of_lines(count: usize) -> String {
 
 fn line_of(row: &Row) -> String {
     let sign = if row.is_match { ':' } else { '-' };
-    format!("  {}{sign} {}", row.line, row.text).trim_end().to_owned()
+    let blank = if row.text.is_empty() { "" } else { " " };
+    format!("  {}{sign}{blank}{}", row.line, row.text)
 }
 
 /// Whether a path can stand on a line of its own and be told from the lines below it.

@@ -27,6 +27,7 @@ use grep_searcher::{
 use super::pattern::{Engine, Pattern};
 use super::rows::{Row, blocks, breaks_in, of_page};
 use super::walk::{Scope, Walker, open_regular};
+use crate::support::discretion::{PART_OF_A_KEY, private_lines};
 
 /// A larger file is only searched if it is named.
 const LARGEST_FILE: u64 = 1024 * 1024 * 1024;
@@ -412,7 +413,9 @@ fn rows_with<M: Matcher>(
             let _ = searcher.search_reader(matcher, Bounded { file, scope, facts: &facts }, &mut sink);
             // Of the matches, only those of the window were kept.
             room = sink.room;
-            rows.extend(of_page(sink.rows, &(0..here.len()), *context as u64));
+            let mut found = of_page(sink.rows, &(0..here.len()), *context as u64);
+            hide_private_keys(&mut found, &scope.real(path));
+            rows.extend(found);
         }
         before += count;
         if before >= matches.end || room == 0 || scope.stop.is_late() {
@@ -420,6 +423,27 @@ fn rows_with<M: Matcher>(
         }
     }
     rows
+}
+
+/// Hides rows that are lines of a private key: without its first line nobody could tell that they are.
+fn hide_private_keys(rows: &mut [Row], path: &Path) {
+    /// Files with keys in them are small.
+    const MOST: u64 = 256 * 1024;
+    let is_code = |row: &Row| {
+        row.text.len() >= 8 && row.text.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
+    };
+    if !rows.iter().any(is_code) {
+        return;
+    }
+    let Ok(Some((file, size))) = open_regular(path) else { return };
+    let mut content = Vec::new();
+    if size > MOST || file.take(MOST).read_to_end(&mut content).is_err() {
+        return;
+    }
+    let keys = private_lines(&content);
+    for row in rows.iter_mut().filter(|row| keys.iter().any(|key| key.contains(&row.line))) {
+        row.text = PART_OF_A_KEY.to_owned();
+    }
 }
 
 /// Collects the matches of one file that lie in the window, and the lines around them.

@@ -90,9 +90,44 @@ fn rust(text: &str, reading: Reading) -> Result<RegexMatcher, grep_regex::Error>
         .size_limit(LARGEST_REGEX)
         .dfa_size_limit(LARGEST_REGEX);
     if reading.multiline {
-        builder.line_terminator(None);
+        builder.line_terminator(None).fixed_strings(false);
+        return builder.build(&with_any_line_end(text, reading.literal));
     }
     builder.build(text)
+}
+
+/// The pattern with every line break in it standing for CRLF as well: who reads a file does not see which one it has.
+fn with_any_line_end(text: &str, literal: bool) -> String {
+    struct Breaks {
+        found: Vec<Range<usize>>,
+        /// Where the last carriage return ended: what follows it is CRLF already.
+        after_return: Option<usize>,
+    }
+    impl regex_syntax::ast::Visitor for Breaks {
+        type Output = Vec<Range<usize>>;
+        type Err = ();
+        fn finish(self) -> Result<Self::Output, ()> {
+            Ok(self.found)
+        }
+        fn visit_pre(&mut self, ast: &regex_syntax::ast::Ast) -> Result<(), ()> {
+            if let regex_syntax::ast::Ast::Literal(letter) = ast {
+                let place = letter.span.start.offset..letter.span.end.offset;
+                match letter.c {
+                    '\r' => self.after_return = Some(place.end),
+                    '\n' if self.after_return != Some(place.start) => self.found.push(place),
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+    }
+    let mut pattern = if literal { regex_syntax::escape(text) } else { text.to_owned() };
+    let Ok(ast) = regex_syntax::ast::parse::Parser::new().parse(&pattern) else { return pattern };
+    let breaks = regex_syntax::ast::visit(&ast, Breaks { found: Vec::new(), after_return: None }).unwrap_or_default();
+    for place in breaks.into_iter().rev() {
+        pattern.replace_range(place, r"(?:\r?\n)");
+    }
+    pattern
 }
 
 /// The other engine for what only a backtracking one has, or why there is none.
@@ -248,6 +283,21 @@ mod tests {
             assert!(pattern.became_multiline && pattern.find(b"foo\nbar").is_some());
         }
         assert!(!Pattern::new("foo\\s+bar", Reading::default()).unwrap().became_multiline);
+    }
+
+    #[test]
+    fn a_line_break_is_any_line_end() {
+        let across = |literal| Reading { multiline: true, literal, ..Reading::default() };
+        for (pattern, literal) in
+            [("foo\\nbar", false), ("foo\nbar", false), ("foo\nbar", true), ("o\\n+b", false), ("foo(?:\\n|x)bar", false)]
+        {
+            for text in ["foo\nbar", "foo\r\nbar"] {
+                assert!(finds(pattern, across(literal), text), "{pattern:?} in {text:?}");
+            }
+        }
+        assert!(finds("foo\\r\\nbar", across(false), "foo\r\nbar") && !finds("foo\\r\\nbar", across(false), "foo\nbar"));
+        assert!(!finds("foo[\\n]bar", across(false), "foo\r\nbar"), "a class is one letter");
+        assert!(finds("a.(b\nc", across(true), "a.(b\r\nc") && !finds("a.(b\nc", across(true), "axb\r\nc"));
     }
 
     #[test]

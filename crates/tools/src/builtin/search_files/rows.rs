@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use grep_matcher::Matcher;
 
+use crate::support::text::{end_of_words, start_of_words};
+
 /// Characters of a line that are shown, around the match (spec tools §7.3).
 const LINE_CHARS: usize = 500;
 
@@ -52,10 +54,13 @@ fn excerpt(line: &[u8], at: usize) -> (String, bool) {
         return (String::from_utf8_lossy(line).into_owned(), is_lossy);
     }
     let wanted_left = left.min((LINE_CHARS / 4).max(LINE_CHARS.saturating_sub(right)));
-    let mut shown: String = before.chars().skip(left - wanted_left).collect();
-    shown.extend(after.chars().take(LINE_CHARS - wanted_left));
-    let cut_left = from > 0 || wanted_left < left;
-    let cut_right = to < line.len() || LINE_CHARS - wanted_left < right;
+    let wanted_right = right.min(LINE_CHARS - wanted_left);
+    let at_char = |text: &str, chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    let (start, end) = (at_char(&before, left - wanted_left), at_char(&after, wanted_right));
+    let start = if start > 0 { start_of_words(&before, start) } else { start };
+    let end = if end < after.len() { end_of_words(&after, end) } else { end };
+    let shown = format!("{}{}", &before[start..], &after[..end]);
+    let (cut_left, cut_right) = (from > 0 || start > 0, to < line.len() || end < after.len());
     (format!("{}{shown}{}", if cut_left { "…" } else { "" }, if cut_right { "…" } else { "" }), is_lossy)
 }
 
@@ -125,6 +130,16 @@ mod tests {
         assert!(shown.contains("needle") && shown.chars().count() == LINE_CHARS + 2 && !lossy, "{shown}");
         assert_eq!(excerpt(b"short", 0), ("short".into(), false));
         assert_eq!(excerpt(b"caf\xe9 x", 5), ("caf\u{fffd} x".into(), true));
+        // Of a word that may be a secret all or nothing is shown.
+        let secret = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5";
+        for gap in 440..560 {
+            let line = format!("{} {secret} {}needle", "q".repeat(900), "x ".repeat(gap / 2));
+            let (shown, _) = excerpt(line.as_bytes(), line.find("needle").unwrap());
+            assert!(shown.contains(secret) || !shown.contains("xY5"), "{gap}: {shown}");
+            let line = format!("needle{} {secret} {}", " x".repeat(gap / 2), "q".repeat(900));
+            let (shown, _) = excerpt(line.as_bytes(), 0);
+            assert!(shown.contains(secret) || !shown.contains("ghp"), "{gap}: {shown}");
+        }
         let line = format!("{}needle", "é".repeat(3_000));
         let (shown, lossy) = excerpt(line.as_bytes(), 6_000);
         assert!(shown.ends_with("éneedle") && shown.chars().count() == LINE_CHARS + 1 && !lossy, "{shown}");

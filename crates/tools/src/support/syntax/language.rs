@@ -151,21 +151,51 @@ pub(super) fn is_template(language: Language, path: &Path, text: &str) -> bool {
         || has("<%", "%>")
         || has("{{cookiecutter.", "}}")
         || has("{{ cookiecutter.", "}}");
-    match language {
-        Language::Json(_) | Language::JsonLines | Language::Yaml | Language::Toml => {
-            names || blocks || has("{#", "#}") || text.lines().any(has_bare_braces)
-        }
-        // In a program two braces in a row are nothing special.
-        _ => names || blocks,
-    }
+    let is_data = matches!(language, Language::Json(_) | Language::JsonLines | Language::Yaml | Language::Toml);
+    let remarks = text.lines().any(|line| line.split_once("{#").is_some_and(|(_, rest)| rest.contains("#}")));
+    let placeholders = || language != Language::Script && text.lines().any(has_placeholder);
+    let braces = || text.lines().any(if is_data { has_bare_braces } else { has_bare_name });
+    names || blocks || remarks || braces() || placeholders()
+}
+
+/// Whether a place of a line is outside of quotes.
+fn is_bare(before: &str) -> bool {
+    !['"', '\'', '`'].iter().any(|quote| before.matches(*quote).count() % 2 == 1)
+}
+
+/// Whether a line has a name between `{{` and `}}` where no program has one: `{{ value }}`, `{{#if x}}`, `{{ .Name | lower }}`.
+/// (`style={{color}}` of React is one word with what stands before it.)
+fn has_bare_name(line: &str) -> bool {
+    line.match_indices("{{").any(|(at, _)| {
+        let (before, inside) = (&line[..at], line[at + 2..].split_once("}}"));
+        let is_name = inside.is_some_and(|(inside, _)| {
+            let inside = inside.trim_matches(|c: char| c.is_whitespace() || c == '-' || c == '~');
+            let name = inside.trim_start_matches(['#', '/', '>', '&', '!', '.']).trim_start();
+            !inside.starts_with("..")
+                && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && !inside.contains(['{', '}', ':', ',', ';', '='])
+        });
+        is_name && is_bare(before) && !before.ends_with(['$', '='])
+    })
+}
+
+/// Whether a line has `${NAME}` or `@NAME@` outside of quotes.
+fn has_placeholder(line: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
+    let between = |open: &str, close: char| {
+        line.match_indices(open).any(|(at, _)| {
+            let inside = line[at + open.len()..].split_once(close);
+            is_bare(&line[..at]) && inside.is_some_and(|(name, _)| is_name(name))
+        })
+    };
+    between("${", '}') || between("@", '@')
 }
 
 /// Whether a line has `{{` outside of quotes, where it is no data. (`${{ }}` of workflows is plain text for YAML.)
 fn has_bare_braces(line: &str) -> bool {
     line.match_indices("{{").any(|(at, _)| {
         let before = &line[..at];
-        let is_quoted = ['"', '\''].iter().any(|quote| before.matches(*quote).count() % 2 == 1);
-        !before.ends_with('$') && (!is_quoted || before.trim_end().ends_with("}}"))
+        !before.ends_with('$') && (is_bare(before) || before.trim_end().ends_with("}}"))
     })
 }
 
@@ -205,6 +235,21 @@ mod tests {
         for data in ["a: \"{{ x }}\"", "a: ${{ x }}", "a: {b: {c: d}}", "a: '{{ x }}'"] {
             assert!(!is_template(Language::Yaml, path, data), "{data}");
         }
+        for template in ["a: @NAME@", "{\"a\": ${VALUE}}"] {
+            assert!(is_template(Language::Yaml, path, template), "{template}");
+        }
+        for template in ["var x = {{ value }};", "{{#if x}}var y;{{/if}}", "{# x #}\nx = 1", "package {{ .Name }}"] {
+            assert!(is_template(Language::Script, path, template), "{template}");
+        }
+        for program in ["<a style={{color}}/>", "<a b={{ c: 1 }}/>", "f(`{{x}}`)", "let x = {{...a}}", "f(\"{{ x }}\")"]
+        {
+            assert!(!is_template(Language::Script, path, program), "{program}");
+        }
+        assert!(
+            is_template(Language::Java, path, "class ${name} {}")
+                && is_template(Language::Rust, path, "fn {{ x }}() {}")
+        );
+        assert!(!is_template(Language::Python, path, "@a\n@b\ndef f(") && !is_template(Language::Rust, path, "{{x"));
         assert!(!is_template(Language::Go, path, "var x = [][]int{{1}, {2}}"));
         assert!(is_template(Language::Python, Path::new("/a/{{cookiecutter.name}}/x.py"), "x = ("));
     }

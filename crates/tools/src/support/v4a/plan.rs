@@ -14,6 +14,7 @@ use super::hunks::placed;
 use super::parse::{Hunk, Operation};
 use crate::support::diff;
 use crate::support::discretion::keeps_quiet;
+use crate::support::echo::echo;
 use crate::support::known;
 use crate::support::matching::{Lines, Strategy};
 use crate::support::paths::shown;
@@ -230,6 +231,7 @@ impl Planner<'_> {
     fn stated(&self, path: &str) -> Result<PathBuf, Vec<Problem>> {
         match stated_path::refusal(path) {
             Some(why) => Err(vec![why.into()]),
+            None if stated_path::is_of_a_folder(path) => Err(vec![format!("{path} is a directory by its name").into()]),
             None => Ok(self.cx.resolve(path)),
         }
     }
@@ -238,6 +240,9 @@ impl Planner<'_> {
         let path = self.stated(path)?;
         let place = self.place(&path).await?;
         self.must_be_free(&path, &place).await?;
+        if let Some(why) = echo(content) {
+            return Err(vec![format!("{}: {why}", path.display()).into()]);
+        }
         let bytes = Arc::new(content.as_bytes().to_vec());
         let quiet = keeps_quiet(self.cx, &path, &place.name, content.as_bytes());
         let names = ["/dev/null".to_owned(), format!("b/{}", self.name(&path))];
