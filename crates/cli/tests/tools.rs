@@ -157,6 +157,23 @@ fn every_line_has_its_answer_also_an_empty_one_and_ids_come_back_as_they_were() 
 }
 
 #[test]
+fn a_task_that_is_named_is_a_conversation_and_one_that_is_not_is_a_program() {
+    let hermes = hermes();
+    hermes.home.write("a.txt", "x\n");
+    let read = |task: Option<&str>| {
+        let mut line = json!({ "tool": "read_file", "args": { "path": "a.txt" } });
+        if let Some(task) = task {
+            line["task"] = json!(task);
+        }
+        line
+    };
+    let lines = [read(None), read(None), read(Some("t1")), read(Some("t2")), read(Some("t1"))];
+    let said =
+        exec(&hermes, &[], &lines).iter().map(|answer| result(answer)["status"] == "unchanged").collect::<Vec<_>>();
+    assert_eq!(said, [false, false, false, false, true]);
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_error_and_nothing_goes_on_behind_it() {
     let hermes = hermes();
     let gone = || {

@@ -274,7 +274,7 @@ async fn a_document_is_not_destroyed_by_a_text() {
         let written = session.call("write_file", json!({ "path": name, "content": "text" })).await;
         assert!(written["error"].as_str().unwrap().contains("would destroy"), "{written}");
         let patched = session.call("patch", json!({ "path": name, "old_string": "a", "new_string": "b" })).await;
-        assert!(patched["error"].as_str().unwrap().contains("not changed"), "{patched}");
+        assert!(patched["error"].as_str().unwrap().contains("nothing was changed"), "{patched}");
         assert_eq!(fs::read(session.home.work().join(name)).unwrap(), fs::read(made(name)).unwrap());
     }
     let session = Session::with("work.ipynb");

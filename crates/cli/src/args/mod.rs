@@ -327,7 +327,7 @@ pub(crate) enum ToolsVerb {
     },
     /// Answer calls from standard input, one JSON object a line, until it ends.
     #[command(
-        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"};\n     the first call of a task may say where it runs: \"cwd\", \"backend\", \"sandbox\" (as strong as here or stronger)\nOut: {\"id\": …, \"ok\": true, \"status\": \"ok\", \"result\": \"what the model gets\", \"ms\": 0.4}, in the order of the input; state is kept per task"
+        after_help = "Example:\n  echo '{\"id\": 1, \"tool\": \"calculate\", \"args\": {\"expression\": \"6*7\"}}' | hermes tools exec\n\nIn:  {\"id\": …, \"task\": \"t1\", \"tool\": \"read_file\", \"args\": {…} or \"raw text\"};\n     the first call of a task may say where it runs: \"cwd\", \"backend\", \"sandbox\" (as strong as here or stronger)\nOut: {\"id\": …, \"ok\": true, \"status\": \"ok\", \"result\": \"what the model gets\", \"ms\": 0.4}, in the order of the input; state is kept per task.\nA task that is named is one conversation: what it was shown and has not changed is not shown again"
     )]
     Exec {
         #[command(flatten)]

@@ -233,7 +233,7 @@ async fn planned(cx: &ToolCx, operations: &[Operation]) -> Result<Plan, ToolErro
         let said: Vec<&str> = problems.iter().map(|problem| problem.why.as_str()).collect();
         let error = match said[..] {
             [one] => unchanged(one),
-            ref several => unchanged(&format!("{} problems:\n- {}\n", several.len(), several.join("\n- "))),
+            ref several => unchanged(&format!("{} problems:\n- {}", several.len(), several.join("\n- "))),
         };
         let near: Vec<&str> = problems.iter().filter_map(|problem| problem.nearest.as_deref()).collect();
         if near.is_empty() { error } else { error.with("nearest", near.join("---\n")) }

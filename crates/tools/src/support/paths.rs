@@ -26,7 +26,7 @@ pub(crate) fn shown(cx: &ToolCx, path: &Path) -> String {
     shown_path(path, &cx.environment.cwd())
 }
 
-/// Names beside `path` that look like it, nearest first, as full paths.
+/// Names beside `path` that look like it, nearest first, as full paths; its own, if that is a link to nothing, is none.
 pub(crate) async fn similar(cx: &ToolCx, path: &Path) -> Vec<String> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Vec::new();
@@ -35,6 +35,7 @@ pub(crate) async fn similar(cx: &ToolCx, path: &Path) -> Vec<String> {
     let wanted = name.to_lowercase();
     let mut scored: Vec<(f64, String)> = names
         .into_iter()
+        .filter(|candidate| candidate != name)
         .map(|candidate| (strsim::jaro_winkler(&wanted, &candidate.to_lowercase()), candidate))
         .filter(|(score, _)| *score >= 0.8)
         .collect();

@@ -54,20 +54,20 @@ pub(crate) async fn read_for_editing(cx: &ToolCx, tool: &str, path: &Path) -> Re
     if stat.len > LARGEST_EDIT {
         let (size, most) = (grouped(stat.len), grouped(LARGEST_EDIT));
         let message =
-            format!("{tool}: {shown} has {size} bytes, more than the {most} that can be edited; it was not changed");
+            format!("{tool}: {shown} has {size} bytes, more than the {most} that can be edited; nothing was changed");
         return Err(ToolError::tell(message));
     }
     let bytes = cx.environment.read(path, 0..u64::MAX).await.map_err(|error| file_error(tool, &error))?;
     if let Some(what) = document::lost_to_text(path, &bytes) {
         return Err(ToolError::tell(format!(
-            "{tool}: {shown} is {what}, whose text is not what its bytes are; it was not changed. Change it with a program that \
+            "{tool}: {shown} is {what}, whose text is not what its bytes are; nothing was changed. Change it with a program that \
              knows the format, in the terminal"
         )));
     }
     if is_text(&bytes) {
         return Ok(bytes);
     }
-    Err(ToolError::tell(format!("{tool}: {shown} is binary, not text; it was not changed")))
+    Err(ToolError::tell(format!("{tool}: {shown} is binary, not text; nothing was changed")))
 }
 
 /// Writes the new content of a file that was read before, unless somebody else has written to it in between.

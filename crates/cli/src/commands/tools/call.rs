@@ -137,6 +137,8 @@ pub(super) async fn exec(
             };
             task.approval = session::task_approvals(world, config, &judged.secrets);
             task.processes = Some(session::processes(world, config, &task, &judged.secrets, false));
+            // Who names a task has somebody who remembers what was answered in it.
+            let task = if request.is_named { task.in_conversation() } else { task };
             tasks.insert(request.task.clone(), task);
         } else if request.place != PlaceArgs::default() {
             return Ok(request.refused("the task has begun already: where it runs is said with its first call"));
@@ -185,6 +187,8 @@ pub(crate) struct Request {
     /// Whatever it is, it comes back byte for byte.
     id: Id,
     task: String,
+    /// The line names its task.
+    is_named: bool,
     /// Where the task runs; said with its first call.
     place: PlaceArgs,
     tool: String,
@@ -231,9 +235,10 @@ impl Request {
         let arguments = fields.args.as_ref().map_or("{}", |args| args.get()).to_owned();
         let arguments = serde_json::from_str::<String>(&arguments).unwrap_or(arguments);
         let arguments = RawArguments::Text(arguments);
+        let is_named = fields.task.is_some();
         let task = fields.task.unwrap_or_else(|| "default".into());
         let place = PlaceArgs { cwd: fields.cwd, backend: fields.backend, sandbox: fields.sandbox };
-        Ok(Self { id: fields.id, task, place, tool: fields.tool, arguments })
+        Ok(Self { id: fields.id, task, is_named, place, tool: fields.tool, arguments })
     }
 
     /// The id of a line that is otherwise wrong, so that its answer can be told from others.

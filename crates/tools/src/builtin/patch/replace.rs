@@ -138,12 +138,14 @@ fn missed(hay: &Haystack<'_>, edits: &[One], index: usize, miss: &Miss, quiet: b
         Miss::Several(places) => {
             let count = if places.len() >= MOST_PLACES { "at least ".to_owned() + &places.len().to_string() } else { places.len().to_string() };
             let mut numbers: Vec<String> = places.iter().take(MOST_PLACES - 1).map(|place| (lines.at(*place) + 1).to_string()).collect();
+            numbers.dedup();
             if places.len() >= MOST_PLACES {
                 numbers.push("…".into());
             }
             unchanged(&format!(
-                "{of}the text to replace was found {count} times in {name} (lines {}). Add surrounding lines to make it \
+                "{of}the text to replace was found {count} times in {name} ({} {}). Add surrounding lines to make it \
                  unique, or set replace_all",
+                if numbers.len() == 1 { "line" } else { "lines" },
                 numbers.join(", ")
             ))
         }

@@ -239,6 +239,12 @@ fn chosen<'w>(
     if let Some(exact) = open.iter().find(|window| Some(window.first + 1) == hunk.line) {
         return Ok(exact);
     }
+    if let Some(hint) = hunk.hints.iter().find(|hint| lines_like(lines, hint).is_empty()) {
+        return Err(NoPlace::new(format!(
+            "fits at {} places, and its hint `{hint}` is not in the file. Copy a line that comes before it after `@@`",
+            windows.len()
+        )));
+    }
     let mut places: Vec<String> =
         windows.iter().take(MOST_PLACES - 1).map(|window| (window.first + 1).to_string()).collect();
     if windows.len() >= MOST_PLACES {
@@ -421,7 +427,9 @@ mod tests {
         gives(twice, &format!("@@\n-class B:\n+class C:\n@@\n{hunk}"), &second.replace("class B", "class C"));
         let first = twice.replacen("pass", "return 1", 1);
         gives(twice, &format!("@@ class A:\n{hunk}"), &first);
-        for hint in ["", "@@\n", "@@ class C:\n", "@@ def f(self):\n"] {
+        let said = patched(twice, &format!("@@ class C:\n{hunk}")).unwrap_err();
+        assert!(said.contains("its hint `class C:` is not in the file"), "{said}");
+        for hint in ["", "@@\n", "@@ def f(self):\n"] {
             let said = patched(twice, &format!("{hint}{hunk}")).unwrap_err();
             assert!(said.contains("fits at 2 places (lines 2, 6)"), "{hint}: {said}");
         }

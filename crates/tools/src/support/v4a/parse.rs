@@ -79,6 +79,8 @@ enum Header<'l> {
     Move(&'l str),
     MoveTo(&'l str),
     EndOfFile,
+    /// It looks like one, and nobody knows it.
+    Unknown,
 }
 
 fn header(line: &str) -> Option<Header<'_>> {
@@ -98,6 +100,12 @@ fn header(line: &str) -> Option<Header<'_>> {
         .or_else(|| path("Delete File:").map(Header::Delete))
         .or_else(|| path("Move File:").map(Header::Move))
         .or_else(|| path("Move to:").map(Header::MoveTo))
+        .or_else(|| rest.split_once(" File: ").filter(|(word, _)| is_word(word)).map(|_| Header::Unknown))
+}
+
+/// `Copy`, `Rename`: one word that begins with a capital.
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 /// Reads a patch. The time is linear in its length.
@@ -184,6 +192,10 @@ impl<'l> Reader<'l> {
                     self.update(path)?
                 }
                 Some(Header::MoveTo(_) | Header::EndOfFile) => return self.wrong(format!("`{line}` belongs into an update of a file")),
+                Some(Header::Unknown) => {
+                    let known = "`*** Add File:`, `*** Update File:`, `*** Delete File:` and `*** Move File:`";
+                    return self.wrong(format!("`{line}` is no operation; there are {known}"));
+                }
                 // Nothing was begun yet, so whatever stands here stands around the patch.
                 Some(Header::Begin | Header::End) => {
                     self.at += 1;

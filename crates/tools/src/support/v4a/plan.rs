@@ -208,13 +208,14 @@ impl Planner<'_> {
             let why = "a folder is separated by / here, and \\ would become a part of the name";
             return Err(vec![format!("{}: {why}", path.display()).into()]);
         }
-        let is_taken = match self.files.get(&place.name) {
-            Some(held) => held.is_some(),
-            None => place.is_link() || self.cx.environment.stat(path).await.is_ok(),
-        };
         let said = path.display();
-        if is_taken {
-            return Err(vec![format!("{said} exists already, and nothing is overwritten by adding or moving").into()]);
+        let taken = match self.files.get(&place.name) {
+            Some(Some(_)) => Some("is there already by an operation before this one"),
+            Some(None) => None,
+            None => (place.is_link() || self.cx.environment.stat(path).await.is_ok()).then_some("exists already"),
+        };
+        if let Some(taken) = taken {
+            return Err(vec![format!("{said} {taken}, and nothing is overwritten by adding or moving").into()]);
         }
         for folder in place.name.ancestors().skip(1) {
             match self.cx.environment.stat(folder).await {
