@@ -11,7 +11,7 @@ pub(crate) fn echo(content: &str) -> Option<&'static str> {
     if text.contains(known::UNCHANGED) && text.len() <= 2 * known::UNCHANGED.len() {
         return Some("this is the notice of read_file that the file has not changed, and no content");
     }
-    let number = |line: &str| line.split_once('|').and_then(|(number, _)| number.parse::<u64>().ok());
+    let number = |line: &str| line.split_once('|').and_then(|(number, _)| number.trim_start().parse::<u64>().ok());
     let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
     let numbers: Vec<Option<u64>> = lines.iter().map(|line| number(line)).collect();
     let follows = numbers.windows(2).filter(|pair| pair[0].is_some_and(|first| pair[1] == Some(first + 1))).count();
@@ -26,7 +26,9 @@ mod tests {
 
     #[test]
     fn what_a_tool_showed_is_no_content_and_what_only_looks_so_is() {
-        for refused in ["1|import os\n2|import sys\n3|\n", "7|a\n8|b\n", known::UNCHANGED, "10|a\n11|b\nrest\n"] {
+        for refused in
+            ["1|import os\n2|import sys\n3|\n", "7|a\n8|b\n", "  9|a\n 10|b\n", known::UNCHANGED, "10|a\n11|b\nrest\n"]
+        {
             assert!(echo(refused).is_some(), "{refused}");
         }
         for fine in

@@ -247,9 +247,13 @@ impl Glob {
             let bytes = on.as_os_str().as_encoded_bytes();
             let wanted = self.literal.as_bytes();
             bytes == wanted
-                || self.is_part && self.on == MatchOn::Name && bytes.windows(wanted.len()).any(|part| part == wanted)
+                || self.is_part
+                    && self.on != MatchOn::WholePath
+                    && bytes.windows(wanted.len()).any(|part| part == wanted)
         };
-        self.is_negated != (self.matcher.is_match(on) || literally())
+        // As in a list of ignored files, `/a.py` may also be meant from the folder that is searched.
+        let from_there = || self.on == MatchOn::WholePath && self.matcher.is_match(Path::new("/").join(below));
+        self.is_negated != (self.matcher.is_match(on) || literally() || from_there())
     }
 }
 
@@ -335,6 +339,8 @@ mod tests {
         assert!(accepts("docs/*.md", "docs/a.md") && !accepts("docs/*.md", "src/a.md"));
         assert!(!accepts("docs/*.md", "docs/deep/a.md") && accepts("docs/**/*.md", "docs/deep/a.md"));
         assert!(accepts("./docs/*.md", "docs/a.md") && accepts("/w/docs/*", "docs/a.md"));
+        assert!(accepts("/docs/*", "docs/a.md") && !accepts("/docs/*", "x/docs/a.md"));
+        assert!(accepts("docs/a", "x/docs/a.md") && !accepts("docs/b", "x/docs/a.md"));
         assert!(accepts("a[1].txt", "a[1].txt") && accepts("a[1].txt", "a1.txt"));
     }
 
