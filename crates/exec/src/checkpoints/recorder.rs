@@ -156,17 +156,20 @@ impl Recorder {
             Some(open) => open,
             None => Open::of(&root, call),
         };
-        let is_begun = !open.tried.is_empty();
+        let (is_begun, is_in_time) = (!open.tried.is_empty(), Cell::new(true));
         let taken = self.checkpoints.lock_project(&open.project).and_then(|lock| {
             if open.id.is_empty() {
                 open.id = store.new_id(&open.project.key, &lock);
             }
             let reference = open.project.reference(&open.id, "before");
             let target = Target { reference, message: open.message.clone() };
-            let in_time = |_: &_, _: &_| (!nobody_waits.is_cancelled()).then(|| target.clone());
+            let in_time = |_: &_, _: &_| {
+                is_in_time.set(!nobody_waits.is_cancelled());
+                is_in_time.get().then(|| target.clone())
+            };
             self.checkpoints.take(&store, &open.project, &wish, &mut open.snapshot, in_time)
         });
-        let is_kept = taken.is_ok() && !nobody_waits.is_cancelled();
+        let is_kept = taken.is_ok() && is_in_time.get();
         if is_kept {
             open.tried.insert(root);
         }

@@ -107,6 +107,7 @@ pub(super) fn apply(
         opened: BTreeMap::new(),
         handled: HashSet::new(),
         folders: BTreeSet::new(),
+        begun: HashSet::new(),
         done: Vec::new(),
         failed: HashSet::new(),
         left: Vec::new(),
@@ -146,7 +147,7 @@ pub(super) fn apply(
     work.close();
     work.flush();
     let Work { done, left, folders, stopped, .. } = work;
-    Applied { done, left, touched: !folders.is_empty(), stopped }
+    Applied { touched: !done.is_empty() || !folders.is_empty(), done, left, stopped }
 }
 
 struct Work<'a> {
@@ -160,6 +161,8 @@ struct Work<'a> {
     handled: HashSet<(u64, u64)>,
     /// Folders in which something came, went or changed.
     folders: BTreeSet<PathBuf>,
+    /// Paths of which the first of two steps is taken.
+    begun: HashSet<PathBuf>,
     done: Vec<PathBuf>,
     /// The paths in `left`.
     failed: HashSet<PathBuf>,
@@ -189,8 +192,10 @@ impl Work<'_> {
         if self.failed.contains(path) {
             return;
         }
-        self.stopped |= (self.stop)();
-        let mut taken = if self.stopped { Err(Trouble::Stopped) } else { step(self) };
+        // What was begun is brought to its end.
+        self.stopped |= !self.begun.contains(path) && (self.stop)();
+        let is_off = self.stopped && !self.begun.contains(path);
+        let mut taken = if is_off { Err(Trouble::Stopped) } else { step(self) };
         if let Err(Trouble::Io(error)) = &taken
             && error.kind() == io::ErrorKind::PermissionDenied
             && self.open_up(path)
@@ -201,6 +206,8 @@ impl Work<'_> {
             Ok(()) => {
                 if is_end {
                     self.done.push(path.to_path_buf());
+                } else {
+                    self.begun.insert(path.to_path_buf());
                 }
                 return;
             }
@@ -330,10 +337,18 @@ impl Work<'_> {
     ) -> Result<(), Trouble> {
         let taken = made.map_err(Trouble::Io).and_then(|()| {
             let (place, look) = self.unchanged(path)?;
-            if here.is_none() && look.is_none() {
-                aside.move_to(&place)?
-            } else {
-                aside.replace(&place)?
+            match look {
+                None if here.is_none() => aside.move_to(&place)?,
+                Some(look) if aside.exchange(&place)? => {
+                    // What stood there is in our hands now, so nobody can have been faster.
+                    let taken = aside.look()?.map(|taken| Look { ctime: look.ctime, ..taken });
+                    if taken != Some(look) {
+                        aside.exchange(&place)?;
+                        return Err(Trouble::Changed);
+                    }
+                    aside.unlink()?;
+                }
+                _ => aside.replace(&place)?,
             }
             Ok(look)
         });

@@ -329,6 +329,31 @@ fn an_undo_that_is_stopped_goes_on_with_the_next_one() {
 }
 
 #[test]
+fn an_undo_that_is_stopped_leaves_nothing_half_done() {
+    for patience in 0..8 {
+        let here = Here::new();
+        here.write("a", "1");
+        here.write("b/c", "1");
+        here.turn(|here| {
+            fs::remove_file(here.at("a")).unwrap();
+            here.write("a/x", "2");
+            fs::remove_dir_all(here.at("b")).unwrap();
+            here.write("b", "2");
+            set_mode(&here.project, 0o711);
+        });
+        let asked = Cell::new(0);
+        let stop = || asked.replace(asked.get() + 1) >= patience;
+        for stop in [&stop as &dyn Fn() -> bool, &|| false] {
+            here.checkpoints.take_back(TASK, false, stop).unwrap();
+            for name in ["a", "b"] {
+                assert!(here.at(name).exists(), "{name} after {patience}");
+            }
+        }
+        assert_eq!((here.read("a").unwrap(), here.read("b/c").unwrap()), ("1".into(), "1".into()), "after {patience}");
+    }
+}
+
+#[test]
 fn whoever_only_looks_leaves_no_checkpoint_and_what_is_looked_at_is_not_collected() {
     let here = Here::new();
     here.write("a.txt", "1");

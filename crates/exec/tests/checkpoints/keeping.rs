@@ -428,7 +428,7 @@ fn of_a_pattern_only_what_it_can_match_is_kept() {
         fs::write(at(name), "1").unwrap();
     }
     let commands = [format!("only {}", at("x*").display()), format!("only {}", at("z[1]").display())];
-    let calls: Vec<Touches> = commands.iter().map(|command| Touches::executing(command)).collect();
+    let calls: Vec<Touches> = commands.iter().map(String::as_str).map(Touches::executing).collect();
     here.turn_with(&calls, |here| {
         for name in ["xa", "xb", "y", "z[1]"] {
             fs::remove_file(here.home.join(name)).unwrap();

@@ -67,7 +67,7 @@ impl Here {
         let own = [self.home.join(".hermes"), folder.to_path_buf()];
         let checkpoints = Checkpoints::new(&own[0].join("checkpoints"), &self.home, &own, Limits::default());
         let recorder = Recorder::new(checkpoints.clone(), None);
-        Self { checkpoints, recorder, ..self }
+        Self { recorder, checkpoints, ..self }
     }
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {

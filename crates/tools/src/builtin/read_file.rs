@@ -294,9 +294,9 @@ fn hide_private_keys(window: &mut Shown, head: &[u8], first: u64) {
     if keys.is_empty() {
         return;
     }
-    let row = |(row, number): (&str, u64)| match keys.iter().any(|key| key.contains(&number)) {
-        true => format!("{number}|{PART_OF_A_KEY}"),
-        false => row.to_owned(),
+    let row = |(row, number): (&str, u64)| {
+        let is_part = keys.iter().any(|key| key.contains(&number));
+        if is_part { format!("{number}|{PART_OF_A_KEY}") } else { row.to_owned() }
     };
     let rows: Vec<String> = window.content.split('\n').zip(first..).map(row).collect();
     window.content = rows.join("\n");
