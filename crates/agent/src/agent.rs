@@ -380,9 +380,9 @@ impl Turn<'_> {
         self.listener.hear(Event::Warned { call: None, message: &message });
         let answered = self.ask_once(definitions).await;
         match &answered {
-            // It was not the pictures.
-            Err(error) if error.kind == ModelErrorKind::Rejected => self.agent.messages = before,
-            _ => self.agent.sight = Sight::Blind,
+            Ok(_) => self.agent.sight = Sight::Blind,
+            // It was not the pictures, or nobody knows.
+            Err(_) => self.agent.messages = before,
         }
         answered
     }

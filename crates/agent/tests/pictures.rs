@@ -117,6 +117,17 @@ async fn a_refusal_that_stays_without_the_pictures_was_not_about_them() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_down_says_nothing_about_pictures() {
+    let down = || refusal(503, "overloaded");
+    let replies = [click(), refusal(400, "too long"), down(), down(), down(), Reply::text("seen")];
+    let server = ModelServer::start(replies);
+    let mut session = Plan::new().with_tool(&camera("image/png", 9)).with_model(&server);
+    session.turn("look").await.unwrap_err();
+    session.turn("again").await.unwrap();
+    assert_eq!(sent(&server.requests().last().unwrap().body).len(), 1);
+}
+
+#[tokio::test]
 async fn what_somebody_says_of_a_model_counts() {
     let server = ModelServer::start([click(), Reply::text("ok")]);
     let mut session = Plan::new().with_tool(&camera("image/png", 9)).with_sight(Sight::Blind).with_model(&server);

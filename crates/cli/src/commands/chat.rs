@@ -154,10 +154,11 @@ async fn taken_back(
             return Ok(vec![what.to_owned(), "hermes checkpoints list --all shows what can be put back.".to_owned()]);
         }
         TakenBack::Unclosed(checkpoint) => {
+            let (what, word) = if again { ("undo", "/redo") } else { ("turn", "/undo") };
             return Ok(vec![
-                "What that turn left was not kept, so that nobody can tell its changes from yours.".to_owned(),
+                format!("What that {what} left was not kept, so that nobody can tell its changes from yours."),
                 format!("hermes checkpoints diff {0} shows both, restore {0} takes both back.", checkpoint.id),
-                "/undo once more goes on with the turn before it.".to_owned(),
+                format!("{word} once more goes on with the {what} before it."),
             ]);
         }
     };

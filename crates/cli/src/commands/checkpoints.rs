@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_core::{Judge as _, Redactor as _, grouped, plural};
+use hermes_core::{Judge as _, Redactor as _, grouped, plural, stated_path};
 use hermes_exec::checkpoints::{Change, Checkpoint, CheckpointError, Checkpoints, Gone, Limits, Purpose, Totals};
 use serde_json::{Value, json};
 
@@ -116,13 +116,15 @@ impl From<CheckpointError> for Failure {
 fn real(world: &World, paths: &[PathBuf]) -> Vec<PathBuf> {
     let real = |path: &PathBuf| {
         let leads_on = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-        let path = world.cwd.join(path);
-        let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
-        match (path.file_name(), parent) {
-            // What was removed has no real path any more, but its folder may.
-            (Some(name), Some(parent)) if !leads_on => parent.join(name),
-            _ => path.canonicalize().unwrap_or(path),
+        let resolved = |path: &str| stated_path::resolve(path, &world.cwd, &world.user_home);
+        let path = path.to_str().map_or_else(|| world.cwd.join(path), resolved);
+        if leads_on && let Ok(real) = path.canonicalize() {
+            return real;
         }
+        // What was removed has no real path any more, but some folder around it has.
+        let around = path.ancestors().skip(1).find_map(|above| Some((above, above.canonicalize().ok()?)));
+        let real = around.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)));
+        real.unwrap_or(path)
     };
     paths.iter().map(real).collect()
 }

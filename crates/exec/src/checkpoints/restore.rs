@@ -315,40 +315,37 @@ impl Work<'_> {
                     file.sync_all()
                 };
                 let dressed = dressed();
-                self.take_place(&aside, path, dressed, here.as_ref())
+                self.take_place(&aside, path, dressed)
             }
             Entry::Link { blob } => {
                 let target = self.contents.read(*blob).map_err(Trouble::Store)?;
                 let target: PathBuf = std::ffi::OsString::from_vec(target).into();
                 let (aside, ()) = aside(&place, |aside| aside.make_link(&target))?;
-                self.take_place(&aside, path, Ok(()), here.as_ref())
+                self.take_place(&aside, path, Ok(()))
             }
             Entry::LeftOut { .. } => Ok(()),
         }
     }
 
     /// Lets what was made beside `path` take its place; `made`: whether it is whole.
-    fn take_place(
-        &mut self,
-        aside: &Place,
-        path: &Path,
-        made: io::Result<()>,
-        here: Option<&Look>,
-    ) -> Result<(), Trouble> {
+    fn take_place(&mut self, aside: &Place, path: &Path, made: io::Result<()>) -> Result<(), Trouble> {
+        // What stands aside is ours until it has changed places with what was there.
+        let mut is_ours = true;
         let taken = made.map_err(Trouble::Io).and_then(|()| {
             let (place, look) = self.unchanged(path)?;
             match look {
-                None if here.is_none() => aside.move_to(&place)?,
+                None => aside.move_to(&place)?,
                 Some(look) if aside.exchange(&place)? => {
-                    // What stood there is in our hands now, so nobody can have been faster.
+                    is_ours = false;
                     let taken = aside.look()?.map(|taken| Look { ctime: look.ctime, ..taken });
                     if taken != Some(look) {
                         aside.exchange(&place)?;
+                        is_ours = true;
                         return Err(Trouble::Changed);
                     }
                     aside.unlink()?;
                 }
-                _ => aside.replace(&place)?,
+                Some(_) => aside.replace(&place)?,
             }
             Ok(look)
         });
@@ -358,8 +355,10 @@ impl Work<'_> {
                 Ok(())
             }
             Err(trouble) => {
-                // The trouble that is told is the one before this.
-                let _ = aside.unlink();
+                // The trouble that is told is the one before this. What somebody else wrote stays, if only beside its place.
+                if is_ours {
+                    let _ = aside.unlink();
+                }
                 Err(trouble)
             }
         }
@@ -390,6 +389,7 @@ impl Work<'_> {
             }
         }
     }
+
     /// Waits until names are on disk, as contents are.
     fn flush(&self) {
         for folder in &self.folders {

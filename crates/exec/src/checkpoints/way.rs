@@ -119,7 +119,8 @@ impl Checkpoints {
             };
             if checkpoint.totals.is_none() {
                 let _store = self.lock_store(Sharing::Shared, Instant::now() + WAIT)?;
-                Self::mark(&Store::open(&self.store())?, &Project { key: checkpoint.key.clone() }, &checkpoint.id)?;
+                let mark = Project { key: checkpoint.key.clone() }.reference(&checkpoint.id, "undone");
+                Store::open(&self.store())?.point(&[(&mark, Some(&checkpoint.before))])?;
                 return Ok(TakenBack::Unclosed(checkpoint));
             }
             let way = self.way_back(&checkpoint)?;

@@ -26,29 +26,36 @@ fn has_private_key(content: &[u8]) -> bool {
 pub(crate) const PART_OF_A_KEY: &str = "[part of a private key]";
 
 /// The lines between the first and the last line of each private key, from 1. Who is shown only some of them cannot tell
-/// that they are one.
+/// that they are one. A program that has the marks of a key in it has none: they stand in lines of their own, and what
+/// follows is nothing but letters and digits.
 pub(crate) fn private_lines(content: &[u8]) -> Vec<Range<u64>> {
     let mut all = Vec::new();
-    if memchr::memmem::find(content, b"PRIVATE KEY").is_none() {
+    if memchr::memmem::find(content, b"PRIVATE KEY-----").is_none() {
         return all;
     }
-    let mut begin = None;
-    let mut count = 0;
+    let mut begin: Option<u64> = None;
     for (line, number) in content.split(|byte| *byte == b'\n').zip(1..) {
-        count = number;
-        let has = |text: &[u8]| memchr::memmem::find(line, text).is_some();
-        if !has(b"PRIVATE KEY") {
-            continue;
-        }
-        if has(b"-----BEGIN ") {
-            begin = Some(number);
-        } else if has(b"-----END ") {
-            all.extend(begin.take().map(|begin| begin + 1..number));
+        let line = line.trim_ascii();
+        let is_mark = line.ends_with(b"PRIVATE KEY-----") || line.ends_with(b"PRIVATE KEY BLOCK-----");
+        if is_mark && line.starts_with(b"-----BEGIN ") {
+            begin = Some(number + 1);
+        } else if !is_of_a_key(line) {
+            all.extend(begin.take().filter(|begin| *begin < number).map(|begin| begin..number));
         }
     }
-    // One that does not end goes on to the end of the text.
-    all.extend(begin.map(|begin| begin + 1..count + 1));
+    let end = content.split(|byte| *byte == b'\n').count() as u64 + 1;
+    all.extend(begin.filter(|begin| *begin < end).map(|begin| begin..end));
     all
+}
+
+/// Whether a line may stand within a key: the key itself, nothing, or what is said about it (`DEK-Info: AES-128-CBC,…`).
+pub(crate) fn is_of_a_key(line: &[u8]) -> bool {
+    let is_code = line.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte));
+    let is_said = || {
+        let name = line.iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();
+        name > 0 && line[name..].starts_with(b": ")
+    };
+    is_code || is_said()
 }
 
 #[cfg(test)]
@@ -61,6 +68,9 @@ mod tests {
         let lines = |text: &[u8]| private_lines(text).into_iter().flatten().collect::<Vec<_>>();
         assert_eq!(lines(text), [3, 4]);
         assert_eq!(lines(b"-----BEGIN PRIVATE KEY-----\nMII\nabc"), [2, 3]);
+        assert_eq!(lines(b"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMII\nx = 1\nabc"), [2, 3, 4]);
+        assert!(lines(b"M = \"-----BEGIN PRIVATE KEY-----\"\nx\ny\n").is_empty(), "a program");
+        assert!(lines(b"-----BEGIN PRIVATE KEY-----\nfn x() {\nabc\n").is_empty(), "no key");
         assert!(private_lines(b"-----BEGIN PUBLIC KEY-----\nMII\n").is_empty());
     }
 

@@ -14,10 +14,18 @@ pub(crate) fn echo(content: &str) -> Option<&'static str> {
     let number = |line: &str| line.split_once('|').and_then(|(number, _)| number.trim_start().parse::<u64>().ok());
     let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
     let numbers: Vec<Option<u64>> = lines.iter().map(|line| number(line)).collect();
-    let follows = numbers.windows(2).filter(|pair| pair[0].is_some_and(|first| pair[1] == Some(first + 1))).count();
+    let follows = numbers
+        .windows(2)
+        .filter(|pair| pair[0].is_some_and(|first| pair[1].is_some() && pair[1] == first.checked_add(1)))
+        .count();
     // Most lines carry the number that follows the one before.
     (follows > 0 && (follows + 1) * 10 >= lines.len() * 6)
         .then_some("these are lines with the numbers of read_file in front; send them without the numbers")
+}
+
+/// Whether a line begins like one of `read_file`.
+pub(crate) fn is_numbered(line: &str) -> bool {
+    line.split_once('|').is_some_and(|(number, _)| number.trim_start().parse::<u64>().is_ok())
 }
 
 #[cfg(test)]

@@ -184,6 +184,7 @@ impl<'t> Haystack<'t> {
         let unseen = |text: &str| text.replace("\r\n", "\n");
         if !places.is_empty()
             && wanted.old.contains('\n')
+            && !wanted.old.contains("\r\n")
             && Kinds::LineEnds.concern(self.text)
             && !self.is_crlf()
             && unseen(wanted.old) != unseen(wanted.new)

@@ -134,7 +134,7 @@ fn report(path: &Path, old: Option<&[u8]>, new: &[u8], quiet: bool) -> Report {
     match verdict(language, path, text) {
         Verdict::Fine(message) => Report { status: "ok", output: None, message, line: None },
         Verdict::Skipped(why) => Report::skipped(why),
-        Verdict::Broken(_) if is_template(language, path, text) => {
+        Verdict::Broken(problems) if is_template(language, path, text, &places(text, &problems)) => {
             Report::skipped("this looks like a template; what it makes cannot be checked")
         }
         Verdict::Broken(problems) => {
@@ -147,6 +147,16 @@ fn report(path: &Path, old: Option<&[u8]>, new: &[u8], quiet: bool) -> Report {
             broken(text, problems, &before, old, quiet)
         }
     }
+}
+
+/// The lines of the first problems, and those before them: a parser often stumbles one line late.
+fn places<'t>(text: &'t str, problems: &[Problem]) -> Vec<&'t str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let around = |problem: &Problem| {
+        let line = line_at(text, problem.at).0;
+        lines.get(line.saturating_sub(2)..line.min(lines.len())).unwrap_or_default()
+    };
+    problems.iter().take(SHOWN).flat_map(around).copied().collect()
 }
 
 fn verdict(language: Language, path: &Path, text: &str) -> Verdict {

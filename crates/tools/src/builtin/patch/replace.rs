@@ -11,7 +11,7 @@ use crate::support::discretion::keeps_quiet;
 use crate::support::known;
 use crate::support::matching::{Found, Haystack, MOST_PLACES, Miss, Wanted, is_there_already, nearest};
 use crate::support::matching::{Lines, Strategy};
-use crate::support::echo::echo;
+use crate::support::echo::{echo, is_numbered};
 use crate::support::paths::{shown, similar, stated_file};
 use crate::support::text::read_for_editing;
 use crate::support::v4a::quietly;
@@ -51,9 +51,6 @@ pub(super) async fn change(cx: &ToolCx, path: &str, edits: &[One]) -> Result<Cha
         if edit.old_string == edit.new_string {
             return Err(unchanged(&format!("{of}old_string and new_string are the same")));
         }
-        if let Some(why) = echo(&edit.new_string).filter(|_| echo(&edit.old_string).is_none()) {
-            return Err(unchanged(&format!("{of}in new_string {why}")));
-        }
     }
     known::check(cx, "patch", &path).await.map_err(|error| error.with("success", false))?;
     let before = match read_for_editing(cx, "patch", &path).await {
@@ -68,6 +65,12 @@ pub(super) async fn change(cx: &ToolCx, path: &str, edits: &[One]) -> Result<Cha
     let real = cx.environment.real_path(&path).await.unwrap_or_else(|_| path.clone());
     let quiet = keeps_quiet(cx, &path, &real, &before);
     let view = View::new(&before);
+    // Where the file itself has numbers before a bar, they are data.
+    if !view.text().lines().any(is_numbered)
+        && let Some((index, why)) = edits.iter().enumerate().find_map(|(at, edit)| Some((at, echo(&edit.new_string)?)))
+    {
+        return Err(unchanged(&format!("{}in new_string {why}", which(edits, index))));
+    }
     let hay = Haystack::new(view.text());
     let done = find_all(&hay, edits);
     // A text beyond ASCII may be there in UTF-8 although the file around it looks like something older.

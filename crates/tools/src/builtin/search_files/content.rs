@@ -27,7 +27,7 @@ use grep_searcher::{
 use super::pattern::{Engine, Pattern};
 use super::rows::{Row, blocks, breaks_in, of_page};
 use super::walk::{Scope, Walker, open_regular};
-use crate::support::discretion::{PART_OF_A_KEY, private_lines};
+use crate::support::discretion::{PART_OF_A_KEY, is_of_a_key, private_lines};
 
 /// A larger file is only searched if it is named.
 const LARGEST_FILE: u64 = 1024 * 1024 * 1024;
@@ -429,9 +429,7 @@ fn rows_with<M: Matcher>(
 fn hide_private_keys(rows: &mut [Row], path: &Path) {
     /// Files with keys in them are small.
     const MOST: u64 = 256 * 1024;
-    let is_code = |row: &Row| {
-        row.text.len() >= 8 && row.text.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
-    };
+    let is_code = |row: &Row| row.text.trim().len() >= 8 && is_of_a_key(row.text.trim().as_bytes());
     if !rows.iter().any(is_code) {
         return;
     }
@@ -441,7 +439,7 @@ fn hide_private_keys(rows: &mut [Row], path: &Path) {
         return;
     }
     let keys = private_lines(&content);
-    for row in rows.iter_mut().filter(|row| keys.iter().any(|key| key.contains(&row.line))) {
+    for row in rows.iter_mut().filter(|row| is_code(row) && keys.iter().any(|key| key.contains(&row.line))) {
         row.text = PART_OF_A_KEY.to_owned();
     }
 }

@@ -223,7 +223,7 @@ impl Glob {
             pattern if pattern.contains('/') => MatchOn::PathBelowRoot,
             _ => MatchOn::Name,
         };
-        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        let [pattern, literal] = [pattern, literal].map(|text| text.strip_prefix("./").unwrap_or(text));
         let built = GlobBuilder::new(pattern).literal_separator(true).case_insensitive(ignore_case).build();
         let built = built.map_err(|error| format!("`{}` is not a glob: {}", pattern.escape_debug(), error.kind()))?;
         // A set knows quicker ways than a regular expression, also if it has one member.

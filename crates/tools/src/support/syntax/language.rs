@@ -142,8 +142,10 @@ fn by_first_line(content: &[u8]) -> Option<Language> {
     }
 }
 
-/// Whether a text that does not parse seems to be made into one that does by somebody else (Helm, Jinja, Go, ERB).
-pub(super) fn is_template(language: Language, path: &Path, text: &str) -> bool {
+/// Whether a text that does not parse seems to be made into one that does by somebody else (Helm, Jinja, Go, ERB). `places`
+/// are the lines that the parser stumbled over: what has a meaning of its own in the language, or stands in its remarks,
+/// counts only there.
+pub(super) fn is_template(language: Language, path: &Path, text: &str, places: &[&str]) -> bool {
     let names = path.components().any(|part| part.as_os_str().to_string_lossy().contains("{{"));
     let has = |open: &str, close: &str| text.find(open).is_some_and(|at| text[at..].contains(close));
     let blocks = has("{% ", "%}")
@@ -152,10 +154,16 @@ pub(super) fn is_template(language: Language, path: &Path, text: &str) -> bool {
         || has("{{cookiecutter.", "}}")
         || has("{{ cookiecutter.", "}}");
     let is_data = matches!(language, Language::Json(_) | Language::JsonLines | Language::Yaml | Language::Toml);
-    let remarks = text.lines().any(|line| line.split_once("{#").is_some_and(|(_, rest)| rest.contains("#}")));
-    let placeholders = || language != Language::Script && text.lines().any(has_placeholder);
-    let braces = || text.lines().any(if is_data { has_bare_braces } else { has_bare_name });
-    names || blocks || remarks || braces() || placeholders()
+    let in_data = || is_data && (has("{#", "#}") || text.lines().any(has_bare_braces));
+    let is_remark = |line: &str| line.split_once("{#").is_some_and(|(_, rest)| rest.contains("#}"));
+    let there = |line: &&str| {
+        has_bare_name(line)
+            || is_remark(line)
+            || has_placeholder(line, "@", '@')
+            // A YAML text and a template literal may have these.
+            || !matches!(language, Language::Yaml | Language::Script) && has_placeholder(line, "${", '}')
+    };
+    names || blocks || in_data() || places.iter().any(there)
 }
 
 /// Whether a place of a line is outside of quotes.
@@ -179,16 +187,13 @@ fn has_bare_name(line: &str) -> bool {
     })
 }
 
-/// Whether a line has `${NAME}` or `@NAME@` outside of quotes.
-fn has_placeholder(line: &str) -> bool {
+/// Whether a line has a name between `open` and `close` outside of quotes.
+fn has_placeholder(line: &str, open: &str, close: char) -> bool {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
-    let between = |open: &str, close: char| {
-        line.match_indices(open).any(|(at, _)| {
-            let inside = line[at + open.len()..].split_once(close);
-            is_bare(&line[..at]) && inside.is_some_and(|(name, _)| is_name(name))
-        })
-    };
-    between("${", '}') || between("@", '@')
+    line.match_indices(open).any(|(at, _)| {
+        let inside = line[at + open.len()..].split_once(close);
+        is_bare(&line[..at]) && inside.is_some_and(|(name, _)| is_name(name))
+    })
 }
 
 /// Whether a line has `{{` outside of quotes, where it is no data. (`${{ }}` of workflows is plain text for YAML.)
@@ -222,6 +227,7 @@ mod tests {
     #[test]
     fn templates_are_told_from_data_with_braces() {
         let path = Path::new("/a/x");
+        let lines = |text: &'static str| text.lines().collect::<Vec<_>>();
         for template in [
             "a: {{ .Values.x }}",
             "{{- if x }}\na: b",
@@ -230,27 +236,31 @@ mod tests {
             "<%= x %>: b",
             "{# x #}",
         ] {
-            assert!(is_template(Language::Yaml, path, template), "{template}");
+            assert!(is_template(Language::Yaml, path, template, &lines(template)), "{template}");
         }
         for data in ["a: \"{{ x }}\"", "a: ${{ x }}", "a: {b: {c: d}}", "a: '{{ x }}'"] {
-            assert!(!is_template(Language::Yaml, path, data), "{data}");
+            assert!(!is_template(Language::Yaml, path, data, &lines(data)), "{data}");
         }
-        for template in ["a: @NAME@", "{\"a\": ${VALUE}}"] {
-            assert!(is_template(Language::Yaml, path, template), "{template}");
-        }
+        assert!(is_template(Language::Yaml, path, "a: @NAME@", &["a: @NAME@"]));
+        assert!(is_template(Language::JsonLines, path, "{\"a\": ${VALUE}}", &["{\"a\": ${VALUE}}"]));
+        assert!(!is_template(Language::Yaml, path, "a: ${B}\nc", &["a: ${B}", "c"]));
+        assert!(!is_template(Language::Python, path, "# {{ name }}\nx = (", &["x = ("]), "a remark elsewhere");
         for template in ["var x = {{ value }};", "{{#if x}}var y;{{/if}}", "{# x #}\nx = 1", "package {{ .Name }}"] {
-            assert!(is_template(Language::Script, path, template), "{template}");
+            assert!(is_template(Language::Script, path, template, &lines(template)), "{template}");
         }
         for program in ["<a style={{color}}/>", "<a b={{ c: 1 }}/>", "f(`{{x}}`)", "let x = {{...a}}", "f(\"{{ x }}\")"]
         {
-            assert!(!is_template(Language::Script, path, program), "{program}");
+            assert!(!is_template(Language::Script, path, program, &lines(program)), "{program}");
         }
         assert!(
-            is_template(Language::Java, path, "class ${name} {}")
-                && is_template(Language::Rust, path, "fn {{ x }}() {}")
+            is_template(Language::Java, path, "class ${name} {}", &lines("class ${name} {}"))
+                && is_template(Language::Rust, path, "fn {{ x }}() {}", &lines("fn {{ x }}() {}"))
         );
-        assert!(!is_template(Language::Python, path, "@a\n@b\ndef f(") && !is_template(Language::Rust, path, "{{x"));
-        assert!(!is_template(Language::Go, path, "var x = [][]int{{1}, {2}}"));
-        assert!(is_template(Language::Python, Path::new("/a/{{cookiecutter.name}}/x.py"), "x = ("));
+        assert!(
+            !is_template(Language::Python, path, "@a\n@b\ndef f(", &lines("@a\n@b\ndef f("))
+                && !is_template(Language::Rust, path, "{{x", &lines("{{x"))
+        );
+        assert!(!is_template(Language::Go, path, "var x = [][]int{{1}, {2}}", &lines("var x = [][]int{{1}, {2}}")));
+        assert!(is_template(Language::Python, Path::new("/a/{{cookiecutter.name}}/x.py"), "x = (", &lines("x = (")));
     }
 }

@@ -37,31 +37,46 @@ impl NoPlace {
 /// The place of every hunk, in the order of the file. `Err` has one entry a hunk without one.
 pub(crate) fn placed(text: &str, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<NoPlace>> {
     let lines = Lines::of(text);
-    let (mut placed, mut wrong): (Vec<Placed>, _) = (Vec::new(), Vec::new());
+    let (mut placed, mut wrong): (Vec<(Range<usize>, Placed)>, _) = (Vec::new(), Vec::new());
     let mut cursor = Cursor::default();
     for hunk in hunks.iter().filter(|hunk| hunk.lines.iter().any(|(sign, _)| *sign != Sign::Stays)) {
         match place(&lines, text, hunk, cursor) {
             Ok((range, found)) => {
-                let changed = lines.at(found.splice.range.end);
+                let end = found.splice.range.end;
+                let changed = if end == text.len() { lines.len() } else { lines.at(end) };
                 cursor = Cursor { seen: range.end, changed };
-                placed.push(found);
+                placed.push((range, found));
             }
-            Err(no) => match after_others(text, hunk, &placed) {
-                Some(found) => placed.push(found),
+            Err(no) => match after_others(text, hunk, &placed).filter(|_| wrong.len() < MOST_TRIED) {
+                Some(found) => {
+                    let line = found.line;
+                    placed.push((line..line, found));
+                }
                 None => {
                     wrong.push(NoPlace { why: format!("the hunk at line {} of the patch {}", hunk.at, no.why), ..no });
                 }
             },
         }
     }
-    placed.sort_by_key(|placed| (placed.splice.range.start, placed.splice.range.end));
+    placed.sort_by_key(|(_, placed)| (placed.splice.range.start, placed.splice.range.end));
     for pair in placed.windows(2) {
-        if pair[0].splice.range.end > pair[1].splice.range.start {
-            wrong.push(NoPlace::new(format!("two hunks change line {}; make them one", pair[1].line)));
+        let [(seen, one), (also_seen, other)] = pair else { continue };
+        let (first, second) = (&one.splice, &other.splice);
+        let overlap = first.range.end > second.range.start;
+        // Both put lines between the same two: which come first is not said.
+        let beside = first.range.is_empty() && first.range == second.range && seen.end > also_seen.start;
+        // Whether the file ends in a line end is for one of them to say.
+        let is_unended = !text.ends_with('\n') || !first.new.is_empty() && !first.new.ends_with('\n');
+        let at_end = first.range.end == text.len() && !text.is_empty() && is_unended && !first.range.is_empty();
+        if overlap || beside || at_end {
+            wrong.push(NoPlace::new(format!("two hunks change line {}; make them one", other.line)));
         }
     }
-    if wrong.is_empty() { Ok(placed) } else { Err(wrong) }
+    if wrong.is_empty() { Ok(placed.into_iter().map(|(_, placed)| placed).collect()) } else { Err(wrong) }
 }
+
+/// After so many hunks without a place it is not looked for more of them in other ways.
+const MOST_TRIED: usize = 3;
 
 /// How far the hunks so far have come.
 #[derive(Clone, Copy, Default)]
@@ -74,9 +89,12 @@ struct Cursor {
 
 /// A hunk whose lines are there once the hunks before it are done, for a patch may be written that way. What it changes
 /// must nevertheless be a part of the file as it is.
-fn after_others(text: &str, hunk: &Hunk, placed: &[Placed]) -> Option<Placed> {
-    let mut splices: Vec<&Splice> = placed.iter().map(|placed| &placed.splice).collect();
+fn after_others(text: &str, hunk: &Hunk, placed: &[(Range<usize>, Placed)]) -> Option<Placed> {
+    let mut splices: Vec<&Splice> = placed.iter().map(|(_, placed)| &placed.splice).collect();
     splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
+    if splices.is_empty() {
+        return None;
+    }
     let (mut now, mut done) = (String::with_capacity(text.len()), 0);
     // What stayed: where it begins now, and where it is in the file.
     let mut stayed: Vec<(usize, Range<usize>)> = Vec::new();
@@ -86,16 +104,18 @@ fn after_others(text: &str, hunk: &Hunk, placed: &[Placed]) -> Option<Placed> {
         now = now + kept + &splice.new;
         done = splice.range.end;
     }
-    if done == 0 && stayed.is_empty() {
-        return None;
-    }
     stayed.push((now.len(), done..text.len()));
     now.push_str(&text[done..]);
     let (_, found) = place(&Lines::of(&now), &now, hunk, Cursor::default()).ok()?;
     let range = &found.splice.range;
-    let before = stayed.iter().rev().find(|(at, there)| *at <= range.start && range.end <= at + there.len());
-    let (at, there) = before?;
+    let is_in = |(at, there): &&(usize, Range<usize>)| *at <= range.start && range.end <= at + there.len();
+    let (at, there) = stayed.iter().rev().find(is_in)?;
     let range = there.start + range.start - at..there.start + range.end - at;
+    // Lines that come before what an earlier hunk adds at the same place would land behind it.
+    let last = stayed.iter().rev().find(|(_, other)| other.start <= range.start && range.start <= other.end)?;
+    if range.is_empty() && last.0 != *at {
+        return None;
+    }
     let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..range.start]).count() + 1;
     Some(Placed { splice: Splice { range, ..found.splice }, line, ..found })
 }
@@ -161,7 +181,11 @@ fn found(
             (true, (_, true)) => "",
             // It is said that the line end was missing, and not that it still is.
             (true, (true, false)) => lines.end_like(range.end - 1),
-            _ => lines.end(range.end - 1),
+            // A line that stays keeps its own end, also where the lines after it go.
+            _ => match new_lines.last().filter(|_| ends_in_kept(body) && !lines.end(range.end - 1).is_empty()) {
+                Some((_, like)) => lines.end_like(*like),
+                None => lines.end(range.end - 1),
+            },
         };
         let splice =
             Splice { range: lines.start(range.start)..lines.start(range.end), new: lines.joined(&new_lines, after) };
@@ -176,6 +200,11 @@ fn found(
         why: format!("was not found{place}. Read the file and copy its lines exactly"),
         nearest: nearest.map(|near| near.shown),
     })
+}
+
+/// Whether the last line that will be there is one that was there.
+fn ends_in_kept(body: &[(Sign, String)]) -> bool {
+    body.iter().rev().find(|(sign, _)| *sign != Sign::Goes).is_some_and(|(sign, _)| *sign == Sign::Stays)
 }
 
 /// The splice without the lines around the change, as far as they stay as they are.
@@ -395,6 +424,18 @@ mod tests {
         gives(ten, "@@\n-2\n@@\n 1\n-3\n+x\n", "1\nx\n4\n5\n6\n7\n8\n9\n");
         gives("a\r\nb\nc\r\n", "@@\n a\n-b\n+B\n c\n@@\n B\n c\n+d\n", "a\r\nB\nc\r\nd\r\n");
         gives("a\nb", "@@\n-a\n+A\n b\n@@\n A\n-b\n+B\n", "A\nB");
+        gives("a\r\nb\nc\n", " a\n-b\n", "a\r\nc\n");
+        // At the end of the file, too, the one behind the first change is meant, as long as there is one.
+        gives("x\nb\ny\nb\n", "@@\n y\n-b\n+B\n@@\n-b\n+C\n", "x\nC\ny\nB\n");
+        gives("1\n2\n", "@@\n 1\n+a\n@@\n a\n+b\n 2\n", "1\na\nb\n2\n");
+        for (file, unclear) in [
+            ("1\n2\n", "@@\n 1\n+x\n 2\n@@\n 1\n+x\n 2\n"),
+            ("1\n2\n", "@@\n 1\n+a\n@@\n+b\n a\n"),
+            ("a\nb\n", "@@\n a\n-b\n+B\n\\ No newline at end of file\n@@\n b\n+c\n"),
+            ("a", "@@\n-a\n\\ No newline at end of file\n+A\n@@\n a\n+b\n"),
+        ] {
+            assert!(patched(file, unclear).is_err(), "{unclear:?}: {:?}", patched(file, unclear));
+        }
         let said = patched(ten, "@@\n-2\n+two\n@@\n-two\n+zwei\n").unwrap_err();
         assert!(said.contains("was not found"), "{said}");
         // Where the lines are there more than once, the one behind the first change is meant.
