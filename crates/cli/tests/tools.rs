@@ -174,6 +174,29 @@ fn a_task_that_is_named_is_a_conversation_and_one_that_is_not_is_a_program() {
 }
 
 #[test]
+fn tools_are_found_by_what_they_do_here_and_in_a_catalogue() {
+    let hermes = hermes();
+    let found = hermes.run(&["tools", "search", "run", "a", "command", "--limit", "1"]);
+    assert!(found.out.starts_with("terminal  Run a shell command") && found.out.lines().count() == 1, "{found:?}");
+    assert_eq!(hermes.run(&["tools", "search", "--json", "patch"]).json()[0]["name"], "patch");
+    assert_eq!(hermes.run(&["tools", "search", "qqq"]).out, "No tool of 9 has any of these words.\n");
+
+    hermes.home.write("c.jsonl", "{\"name\": \"a.b\", \"description\": \"Boils water\"}\n\n{\"name\": \"x\"}\n");
+    let lines = "{\"id\": 7, \"query\": \"boil some water\"}\n{\"query\": \"nothing\"}\n";
+    let all = ["tools", "search", "--catalog", "c.jsonl", "--jsonl"];
+    let answers = Ran::from(hermes.command(&all).write_stdin(lines).output().unwrap()).lines();
+    assert_eq!((&answers[0]["id"], &answers[0]["hits"]), (&json!(7), &json!(["a.b"])));
+    assert_eq!((&answers[1]["id"], &answers[1]["hits"]), (&Value::Null, &json!([])));
+
+    hermes.home.write("broken.jsonl", "{\"name\": \"a\"}\n{\"description\": 1}\n");
+    hermes.run(&["tools", "search", "x", "--catalog", "broken.jsonl"]).is_refused(2, &["broken.jsonl, line 2"]);
+    hermes.run(&["tools", "search", "x", "--catalog", "none.jsonl"]).is_refused(2, &["none.jsonl"]);
+    hermes.run(&["tools", "search"]).is_refused(2, &["QUESTION"]);
+    let ran = Ran::from(hermes.command(&all).write_stdin("x\n").output().unwrap());
+    ran.is_refused(2, &["line 1 of standard input"]);
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_error_and_nothing_goes_on_behind_it() {
     let hermes = hermes();
     let gone = || {

@@ -23,6 +23,7 @@ pub mod plain_judge;
 pub mod profile;
 pub mod registry;
 pub mod task;
+pub mod tool_search;
 pub mod toolset;
 
 pub use availability::Checks;

@@ -333,6 +333,26 @@ pub(crate) enum ToolsVerb {
         #[command(flatten)]
         call: CallArgs,
     },
+    /// Find tools by what they do.
+    #[command(
+        after_help = "Examples:\n  hermes tools search \"look into a file\"\n  hermes tools search \"what is the weather\" --catalog tools.jsonl\n  hermes tools search --catalog tools.jsonl --jsonl < questions.jsonl\n\nA catalog has one tool a line: {\"name\": …, \"description\": …, \"parameters\": {…}}.\nIn:  {\"id\": …, \"query\": …}\nOut: {\"id\": …, \"hits\": [\"name\", …], \"ms\": 0.1}, in the order of the input"
+    )]
+    Search {
+        /// What you look for, in your own words.
+        #[arg(required_unless_present = "jsonl", conflicts_with = "jsonl", num_args = 1..)]
+        question: Vec<String>,
+        /// How many to show.
+        #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=1000))]
+        limit: u16,
+        /// Search the tools in this file; left out, those of this build.
+        #[arg(long, value_name = "FILE")]
+        catalog: Option<PathBuf>,
+        /// Answer questions from standard input, one JSON object a line.
+        #[arg(long)]
+        jsonl: bool,
+        #[command(flatten)]
+        json: JsonArg,
+    },
     /// Print the array of definitions that would be sent to a model.
     #[command(after_help = "Example:\n  hermes tools definitions --toolsets file,math --json")]
     Definitions {

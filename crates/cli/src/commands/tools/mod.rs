@@ -4,6 +4,7 @@ pub(crate) mod call;
 mod change;
 mod checklist;
 mod list;
+mod search;
 mod show;
 
 use std::collections::BTreeSet;
@@ -46,6 +47,10 @@ pub(crate) async fn run(world: &World, platform: &str, verb: Option<ToolsVerb>) 
             };
             printed?;
             Ok(Exit::Done)
+        }
+        ToolsVerb::Search { question, limit, catalog, jsonl, json } => {
+            let wanted = search::Wanted { catalog, limit: limit.into(), as_json: json.json };
+            search::run(world, &snapshot, (!jsonl).then(|| question.join(" ")), &wanted)
         }
         ToolsVerb::Enable(args) => change::switch(world, &definitions, &args, true),
         ToolsVerb::Disable(args) => change::switch(world, &definitions, &args, false),
