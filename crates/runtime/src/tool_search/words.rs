@@ -44,15 +44,21 @@ pub(super) fn runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Gives every word of a run, in lower case: `getHTTPUrl2` has four, a stretch of CJK its overlapping pairs.
 pub(super) fn words_of(run: &str, mut give: impl FnMut(&str)) {
-    let mut word = String::new();
+    // Most words are like this, and an index has a million of them.
+    if run.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return give(run);
+    }
+    let mut word = String::with_capacity(run.len());
     let mut say = |part: &str| {
         word.clear();
-        word.extend(part.chars().flat_map(char::to_lowercase));
+        if part.is_ascii() {
+            word.push_str(part);
+            word.make_ascii_lowercase();
+        } else {
+            word.extend(part.chars().flat_map(char::to_lowercase));
+        }
         give(&word);
     };
-    if run.is_ascii() && !run.bytes().any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()) {
-        return say(run);
-    }
     let mut rest = run;
     while let Some(first) = rest.chars().next() {
         let same = is_cjk(first);
