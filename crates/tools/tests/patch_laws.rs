@@ -215,3 +215,90 @@ proptest! {
         }
     }
 }
+
+/// What one hunk does to one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edit {
+    Replaced,
+    Removed,
+    Followed,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    /// One hunk a change, with lines around it that neighbours may have, too: as the file is, or as if the hunks before were
+    /// done. The result is what the changes say, or an error; and every line that stays keeps its end.
+    #[test]
+    fn hunks_with_lines_in_common_do_what_each_of_them_says(
+        ends in prop::collection::vec(any::<bool>(), 2..12),
+        edits in prop::collection::vec(prop_oneof![
+            4 => Just(None), 1 => Just(Some(Edit::Replaced)), 1 => Just(Some(Edit::Removed)), 1 => Just(Some(Edit::Followed)),
+        ], 12),
+        around in 0..3_usize,
+        in_turn in any::<bool>(),
+        unended in any::<bool>(),
+    ) {
+        let count = ends.len();
+        let end = |at: usize| match ends[at] {
+            _ if unended && at + 1 == count => "",
+            true => "\r\n",
+            false => "\n",
+        };
+        let file: String = (0..count).map(|at| format!("line {at}{}", end(at))).collect();
+        // Each line of the file with what it has become so far: `None` has gone, and it may have a line behind it.
+        let mut now: Vec<(Option<String>, Option<String>)> = (0..count).map(|at| (Some(format!("line {at}")), None)).collect();
+        let mut patch = String::from("*** Update File: f\n");
+        for (at, edit) in edits.iter().enumerate().take(count).filter_map(|(at, edit)| Some((at, (*edit)?))) {
+            let shown = |range: std::ops::Range<usize>| {
+                let lines = range.flat_map(|at| {
+                    let (line, behind) = now[at].clone();
+                    if in_turn { [line, behind] } else { [Some(format!("line {at}")), None] }
+                });
+                lines.flatten().collect::<Vec<_>>()
+            };
+            let (mut before, mut after) = (shown(at.saturating_sub(around)..at), shown(at + 1..(at + 1 + around).min(count)));
+            before.drain(..before.len().saturating_sub(around));
+            after.truncate(around);
+            let own = format!("line {at}");
+            let middle = match edit {
+                Edit::Replaced => {
+                    now[at].0 = Some(format!("new {at}"));
+                    format!("-{own}\n+new {at}\n")
+                }
+                Edit::Removed => {
+                    now[at].0 = None;
+                    format!("-{own}\n")
+                }
+                Edit::Followed => {
+                    now[at].1 = Some(format!("more {at}"));
+                    format!(" {own}\n+more {at}\n")
+                }
+            };
+            let lines = |lines: &[String]| lines.iter().map(|line| format!(" {line}\n")).collect::<String>();
+            patch += &format!("@@\n{}{middle}{}", lines(&before), lines(&after));
+        }
+        prop_assume!(patch.contains("@@"));
+        let machine = machine(&Tree::from([("f".to_owned(), file.clone().into_bytes())]));
+        let answer = run(Patcher::new(machine.clone()).apply(&patch));
+        let after = String::from_utf8(machine.file("f").unwrap()).unwrap();
+        if answer.get("error").is_some() {
+            prop_assert_eq!(after, file);
+            // Nothing is unclear unless the end of the file is, or a hunk shows what another one takes away.
+            prop_assert!(unended || around > 0 && !in_turn, "{}\n{}", patch, answer);
+            return Ok(());
+        }
+        let expected: Vec<String> = now.into_iter().flat_map(|(line, behind)| [line, behind]).flatten().collect();
+        let lines: Vec<(&str, &str)> = after.split_inclusive('\n').map(|line| {
+            let content = line.trim_end_matches(['\r', '\n']);
+            (content, &line[content.len()..])
+        }).collect();
+        prop_assert_eq!(lines.iter().map(|(line, _)| *line).collect::<Vec<_>>(), expected, "{}\n{}", patch, answer);
+        for (position, (line, its_end)) in lines.iter().enumerate().filter(|(at, _)| at + 1 < lines.len()) {
+            let at = line.strip_prefix("line ").and_then(|number| number.parse::<usize>().ok());
+            if let Some(at) = at.filter(|at| !end(*at).is_empty()) {
+                prop_assert_eq!(*its_end, end(at), "line {} of\n{}\n{}", position, after, patch);
+            }
+        }
+    }
+}
