@@ -245,7 +245,7 @@ proptest! {
             true => "\r\n",
             false => "\n",
         };
-        let file: String = (0..count).map(|at| format!("line {at}{}", end(at))).collect();
+        let file = (0..count).map(|at| format!("line {at}{}", end(at))).collect::<Vec<_>>().concat();
         // Each line of the file with what it has become so far: `None` has gone, and it may have a line behind it.
         let mut now: Vec<(Option<String>, Option<String>)> = (0..count).map(|at| (Some(format!("line {at}")), None)).collect();
         let mut patch = String::from("*** Update File: f\n");
@@ -275,7 +275,7 @@ proptest! {
                     format!(" {own}\n+more {at}\n")
                 }
             };
-            let lines = |lines: &[String]| lines.iter().map(|line| format!(" {line}\n")).collect::<String>();
+            let lines = |lines: &[String]| lines.iter().map(|line| format!(" {line}\n")).collect::<Vec<_>>().concat();
             patch += &format!("@@\n{}{middle}{}", lines(&before), lines(&after));
         }
         prop_assume!(patch.contains("@@"));
