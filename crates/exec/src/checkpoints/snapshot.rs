@@ -151,6 +151,10 @@ impl Snapshot {
 
     /// Adds what another one knows and this one does not.
     pub(super) fn learn(&mut self, other: Self) {
+        if self.entries.is_empty() && self.areas.is_empty() && self.absent.is_empty() {
+            *self = other;
+            return;
+        }
         let new: Vec<OsString> =
             other.entries.keys().filter(|name| self.at(Path::new(name)) == Known::Nothing).cloned().collect();
         for name in new {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::CheckpointError;
 use super::notes::in_letters;
-use super::snapshot::{Blob, Facts, Snapshot, Stored};
+use super::snapshot::{Blob, Entry, Facts, Snapshot, Stored};
 use super::take::Index;
 use crate::files::private_folder;
 
@@ -363,7 +363,9 @@ fn stream(
     writeln!(to, "M 100644 inline {FACTS}")?;
     data(&mut to, &facts)?;
     // What goes makes room for what comes: a file may become a folder.
-    for name in index.names() {
+    let is_stored = |(name, entry): &(&OsString, &Entry)| Stored::of(entry).is_some() && index.stored(name).is_some();
+    let has_gone = snapshot.entries.iter().filter(is_stored).count() < index.names().count();
+    for name in index.names().filter(|_| has_gone) {
         if snapshot.entries.get(name).and_then(Stored::of).is_none() {
             to.write_all(b"D ")?;
             to.write_all(&quoted(name))?;

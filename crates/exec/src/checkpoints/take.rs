@@ -4,7 +4,7 @@
 //! last, and which content it had. A file that changed within a clock's grain of being read is not trusted the next time,
 //! because it may have changed once more without looking different.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read as _};
@@ -268,7 +268,7 @@ fn read(path: &Path, look: &Look, most: u64) -> io::Result<Vec<u8>> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     tree: Option<String>,
-    files: BTreeMap<OsString, Remembered>,
+    files: HashMap<OsString, Remembered>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -297,13 +297,12 @@ impl Seen {
 impl Index {
     /// Reads what was written. An index that is not there or cannot be read knows nothing, which is always right.
     pub(super) fn read(file: &Path) -> Self {
-        type Written = (Option<String>, Vec<(Vec<u8>, Remembered)>);
+        type Written<'a> = (Option<String>, Vec<(&'a [u8], Remembered)>);
         let read = || {
-            let (tree, files): Written = postcard::from_bytes(&fs::read(file).ok()?).ok()?;
-            Some(Self {
-                tree,
-                files: files.into_iter().map(|(name, known)| (OsString::from_vec(name), known)).collect(),
-            })
+            let bytes = fs::read(file).ok()?;
+            let (tree, files): Written<'_> = postcard::from_bytes(&bytes).ok()?;
+            let named = |(name, known): (&[u8], Remembered)| (OsStr::from_bytes(name).to_owned(), known);
+            Some(Self { tree, files: files.into_iter().map(named).collect() })
         };
         read().unwrap_or_default()
     }
