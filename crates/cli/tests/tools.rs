@@ -179,9 +179,12 @@ fn tools_are_found_by_what_they_do_here_and_in_a_catalogue() {
     let found = hermes.run(&["tools", "search", "run", "a", "command", "--limit", "1"]);
     assert!(found.out.starts_with("terminal  Run a shell command") && found.out.lines().count() == 1, "{found:?}");
     assert_eq!(hermes.run(&["tools", "search", "--json", "patch"]).json()[0]["name"], "patch");
-    assert_eq!(hermes.run(&["tools", "search", "qqq"]).out, "No tool of 9 has any of these words.\n");
+    assert_eq!(hermes.run(&["tools", "search", "qqq"]).out, "None of 9 tools fits.\n");
 
-    hermes.home.write("c.jsonl", "{\"name\": \"a.b\", \"description\": \"Boils water\"}\n\n{\"name\": \"x\"}\n");
+    hermes.home.write(
+        "c.jsonl",
+        "{\"name\": \"a.b\", \"description\": \"Boils water\"}\n\n{\"name\": \"x\", \"description\": null}\n",
+    );
     let lines = "{\"id\": 7, \"query\": \"boil some water\"}\n{\"query\": \"nothing\"}\n";
     let all = ["tools", "search", "--catalog", "c.jsonl", "--jsonl"];
     let answers = Ran::from(hermes.command(&all).write_stdin(lines).output().unwrap()).lines();

@@ -69,7 +69,16 @@ fn names_come_first_in_any_spelling_of_the_question() {
     let ends = ["create_issue", "mcp__jira__create_issue", "mcp__github__create_issue"];
     assert_eq!(found(&tools, "create_issue")[..3], ends);
     assert_eq!(found(&tools, "MCP__jira__Create_Issue")[0], "mcp__jira__create_issue");
-    assert_eq!(found(&tools, "please call mcp__jira__create_issue with these words")[0], "mcp__jira__create_issue");
+    // In a sentence about another tool, and with whatever stands around a name.
+    let comment = "please comment on the issue for comments: create a comment with";
+    assert_eq!(found(&tools, comment)[0], "create_issue_comment");
+    assert_eq!(found(&tools, &format!("{comment} mcp__jira__create_issue"))[0], "mcp__jira__create_issue");
+    for question in ["create_issue?", "`create_issue`", "create_issue()", "\"create_issue\"", "请用create_issue"] {
+        assert_eq!(found(&tools, question)[0], "create_issue", "{question}");
+    }
+    let twins = [tool("calculate_bmi", "x"), tool("calculate_BMI", "x")];
+    assert_eq!(found(&twins, "calculate_BMI")[0], "calculate_BMI");
+    assert_eq!(found(&twins, "use calculate_BMI now")[0], "calculate_BMI");
     assert!(found(&tools, "").is_empty() && found(&tools, "?").is_empty() && found(&[], "x").is_empty());
 }
 
@@ -101,9 +110,18 @@ fn what_nobody_would_write_is_no_trouble() {
         json!({ "name": "", "description": "", "parameters": { "properties": { "": { "enum": [1, null, "x"] } } } }),
     ];
     let index = Index::new(tools.iter().map(described));
-    let (words, quotes) = ("word ".repeat(10_000), "'".repeat(10_000));
-    for question in ["x", "'", "''' x", "\u{201c}\u{201d}", "ünï", "日", "\0", "İstanbul İ", &words, &quotes] {
-        index.search(question, 10);
+    // Each of the long ones once took the square of its length.
+    let long = ["word ", "'", "\"a\" ", "'a", "ya", "获取"].map(|piece| piece.repeat(60_000));
+    let odd = ["x", "'", "'' x", "\u{201c}\u{201d}", "ünï", "日", "\0", "İstanbul İ"];
+    for question in odd.into_iter().chain(long.iter().map(String::as_str)) {
+        let hits = index.search(question, 10);
+        assert!(hits.iter().all(|hit| hit.score.is_finite() && hit.score > 0.0), "{hits:?}");
     }
-    assert_eq!(index.len(), 4);
+    assert_eq!(index.search("x", 1)[0].tool, 0);
+    let many: Vec<String> = (0..20_000).map(|at| format!("p{at}")).collect();
+    let properties: serde_json::Map<String, Value> = many.iter().map(|name| (name.clone(), json!({}))).collect();
+    let required: Vec<&String> = many.iter().rev().collect();
+    let parameters = json!({ "properties": properties, "required": required });
+    let wide = json!({ "name": "wide", "description": "ya".repeat(100_000), "parameters": parameters });
+    assert_eq!(Index::new([described(&wide)]).search("wide", 1).len(), 1);
 }

@@ -348,7 +348,7 @@ pub(crate) enum ToolsVerb {
         #[arg(long, value_name = "FILE")]
         catalog: Option<PathBuf>,
         /// Answer questions from standard input, one JSON object a line.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "json")]
         jsonl: bool,
         #[command(flatten)]
         json: JsonArg,
@@ -488,7 +488,7 @@ pub(crate) enum ApprovalsVerb {
         #[arg(long, value_name = "DIR")]
         cwd: Option<PathBuf>,
         /// Read {"cmd": …, "cwd": …} lines and answer each with its verdict and findings.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "json")]
         jsonl: bool,
         #[command(flatten)]
         json: JsonArg,

@@ -3,7 +3,7 @@
 //! It is BM25 over weighted fields (Robertson and Zaragoza, 2009) with three additions, each of which pays on real questions
 //! (`cases/tool-search`; `docs/decisions/tool-search.md` has the ablations): how much of the question a tool covers, how much
 //! a tool talks in all, and what it requires that the question does not have. Where several words mean one thing, the best of
-//! them counts. Names come first: whoever writes a name gets that tool.
+//! them counts. Names come first: whoever writes a name, with whatever marks around it, gets that tool.
 //!
 //! All that does not depend on the question is computed when the index is built, so that a search adds up a few numbers for
 //! each tool that has a word of it. Ties go by the order of the catalogue; the same question gives the same answer.
@@ -12,12 +12,12 @@
 mod question;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use self::question::{Question, Variant};
-use self::words::{is_stop, runs, stem, words_of};
+use self::words::{is_cjk, is_stop, runs, stem, words_of};
 
 /// The fields: the name, the description, names of parameters, what is said about them, the values that they may have.
 const FIELDS: usize = 5;
@@ -41,7 +41,10 @@ const MOST_MISSING_NUMBERS: usize = 2;
 /// What a name is worth: the question itself, the end of one, one in a sentence.
 const IS_NAME: f32 = 2_000.0;
 const ENDS_NAME: f32 = 1_000.0;
-const HAS_NAME: f32 = 3.0;
+const HAS_NAME: f32 = 500.0;
+/// A name in the very letters in which it is registered.
+const SAME_LETTERS: f32 = 1.0;
+/// Characters that the end of a name has at least.
 const SHORTEST_END: usize = 3;
 
 /// Names of parameters that take a place, a date, a time.
@@ -90,8 +93,8 @@ pub struct Index {
     terms: HashMap<String, Term>,
     postings: Vec<Posting>,
     tools: Vec<Tool>,
-    /// The first tool of each name, in lower case.
-    by_name: HashMap<String, usize>,
+    /// The tools of each name, in lower case.
+    by_name: HashMap<String, Vec<usize>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,10 +114,14 @@ struct Posting {
 
 #[derive(Clone, Debug, Default)]
 struct Tool {
+    /// As it is, and in lower case.
     name: String,
+    lower: String,
+    /// What its score is multiplied with for how much it says.
     talk: f32,
-    requires: [bool; 3],
-    numbers: usize,
+    /// Whether it must be given a place, a date, a time; how many numbers; how many parameters in all.
+    required_slots: [bool; 3],
+    required_numbers: usize,
     required: usize,
 }
 
@@ -197,39 +204,54 @@ impl Index {
         most
     }
 
+    /// Raises the tools whose names are in the question: it may be one, the end of one, or have some in it.
     fn add_names(&self, question: &str, scores: &mut [f32]) {
-        let whole = question.trim().to_lowercase();
-        if !whole.is_empty() && !whole.contains(char::is_whitespace) {
-            for (tool, score) in self.tools.iter().zip(scores) {
-                let begin = tool.name.strip_suffix(&whole);
-                *score += match begin {
-                    Some("") => IS_NAME,
-                    Some(begin) if whole.len() >= SHORTEST_END && !begin.ends_with(char::is_alphanumeric) => {
-                        // Of several, the one that has the least besides. No name has so many characters.
-                        ENDS_NAME - tool.name.chars().take(500).count() as f32
-                    }
-                    _ => 0.0,
-                };
-            }
+        let is_part = |c: char| (c.is_alphanumeric() && !is_cjk(c)) || "_.-:/".contains(c);
+        let words: Vec<&str> =
+            question.split(|c| !is_part(c)).map(|word| word.trim_matches(['.', '-', ':', '/'])).collect();
+        let mut words = words.into_iter().filter(|word| !word.is_empty());
+        let (first, second) = (words.next(), words.next());
+        if let (Some(word), None) = (first, second)
+            && self.add_name(word, scores)
+        {
             return;
         }
-        let is_part = |c: char| c.is_alphanumeric() || "_.-:/".contains(c);
-        for word in question.split(|c| !is_part(c)) {
-            let word = word.trim_matches(['.', '-', ':', '/']).to_lowercase();
+        for word in first.into_iter().chain(second).chain(words) {
             let looks_like_one = word.contains(['_', '.', '-', ':', '/'])
                 || word.as_bytes().windows(2).any(|pair| pair[0].is_ascii_alphabetic() && pair[1].is_ascii_digit());
-            if looks_like_one && let Some(tool) = self.by_name.get(&word) {
-                scores[*tool] += HAS_NAME;
+            let named = self.by_name.get(&word.to_lowercase()).filter(|_| looks_like_one);
+            for tool in named.into_iter().flatten() {
+                scores[*tool] += HAS_NAME + if self.tools[*tool].name == word { SAME_LETTERS } else { 0.0 };
             }
         }
+    }
+
+    /// Raises the tools of which this is the name or its end. `false`: there is none.
+    fn add_name(&self, word: &str, scores: &mut [f32]) -> bool {
+        let lower = word.to_lowercase();
+        let mut any = false;
+        for (tool, score) in self.tools.iter().zip(scores) {
+            let worth = match tool.lower.strip_suffix(&lower) {
+                Some("") if tool.name == word => IS_NAME + SAME_LETTERS,
+                Some("") => IS_NAME,
+                Some(begin) if lower.chars().count() >= SHORTEST_END && !begin.ends_with(char::is_alphanumeric) => {
+                    // Of several, the one that has the least besides. No name has so many characters.
+                    ENDS_NAME - tool.lower.chars().take(400).count() as f32
+                }
+                _ => continue,
+            };
+            any = true;
+            *score += worth;
+        }
+        any
     }
 }
 
 impl Tool {
     /// What is left of a tool's score for what it requires and the question does not have.
     fn suits(&self, asked: &Question) -> f32 {
-        let slots = self.requires.iter().zip(asked.names).filter(|(required, named)| **required && !named).count();
-        let numbers = self.numbers.saturating_sub(asked.numbers).min(MOST_MISSING_NUMBERS);
+        let slots = self.required_slots.iter().zip(asked.slots).filter(|(required, has)| **required && !has).count();
+        let numbers = self.required_numbers.saturating_sub(asked.numbers).min(MOST_MISSING_NUMBERS);
         let cost = MISSING * (slots + numbers) as f32 + REQUIRED * self.required as f32;
         (1.0 - cost).max(LEAST_LEFT)
     }
@@ -266,17 +288,19 @@ impl Building {
             }
         }
         self.lengths.push(lengths);
-        let mut tool = Tool { name: described.name.to_lowercase(), ..Tool::default() };
-        let required = described.parameters["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let (name, lower) = (described.name.to_owned(), described.name.to_lowercase());
+        let mut tool = Tool { name, lower, ..Tool::default() };
+        let required = described.parameters["required"].as_array().into_iter().flatten();
+        let required: HashSet<&str> = required.filter_map(Value::as_str).collect();
         for parameter in parameters.iter().filter(|parameter| parameter.depth == 0) {
-            if !required.iter().any(|name| name == parameter.name) {
+            if !required.contains(parameter.name) {
                 continue;
             }
             tool.required += usize::from(tool.required < MOST_REQUIRED);
-            tool.numbers += usize::from(parameter.is_number);
+            tool.required_numbers += usize::from(parameter.is_number);
             for (_, run) in runs(parameter.name) {
                 words_of(run, |word| {
-                    for (requires, slot) in tool.requires.iter_mut().zip(SLOTS) {
+                    for (requires, slot) in tool.required_slots.iter_mut().zip(SLOTS) {
                         *requires |= slot.contains(&word);
                     }
                 });
@@ -356,7 +380,7 @@ impl Building {
             tool.talk = (sum.sqrt() / mean.max(f32::EPSILON)).max(LEAST_TALK).powf(TALK);
         }
         for (at, tool) in self.tools.iter().enumerate() {
-            index.by_name.entry(tool.name.clone()).or_insert(at);
+            index.by_name.entry(tool.lower.clone()).or_default().push(at);
         }
         index.tools = self.tools;
         index

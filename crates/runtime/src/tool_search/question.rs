@@ -36,8 +36,8 @@ pub(super) struct Variant {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Question {
     pub(super) groups: Vec<Vec<Variant>>,
-    /// Whether it names a place, a date, a time.
-    pub(super) names: [bool; 3],
+    /// Whether it has a place, a date, a time.
+    pub(super) slots: [bool; 3],
     pub(super) numbers: usize,
     /// It has values in it, so that a tool that needs others is the wrong one. A search by words has none.
     pub(super) has_values: bool,
@@ -155,7 +155,7 @@ impl Question {
                 continue;
             }
             is_any = true;
-            if let Some(named) = question.names.get_mut(at) {
+            if let Some(named) = question.slots.get_mut(at) {
                 *named = true;
             }
             let new = called.split(' ').map(stem).filter(|term| words.iter().all(|(word, _)| word != term));
@@ -164,7 +164,10 @@ impl Question {
                 question.groups.push(group);
             }
         }
-        question.groups.extend(translated(text));
+        let new = translated(text)
+            .into_iter()
+            .filter(|group| group.iter().all(|one| words.iter().all(|(word, _)| *word != one.term)));
+        question.groups.extend(new);
         question.numbers = numbers(text);
         let has_names = words.iter().any(|(_, class)| matches!(class, Class::Proper | Class::Quoted));
         question.has_values = question.numbers > 0 || is_any || has_names;
@@ -185,7 +188,8 @@ fn classified(text: &str) -> Vec<(String, Class)> {
     for (at, run) in runs(text) {
         let before = text[..at].trim_end_matches([' ', '"', '\'', '(', '“', '`']);
         let begins = before.is_empty() || before.ends_with(['.', '!', '?', ':', '\n', ';']);
-        let is_quoted = quoted.iter().any(|place| place.contains(&at));
+        let next = quoted.partition_point(|place| place.end <= at);
+        let is_quoted = quoted.get(next).is_some_and(|place| place.contains(&at));
         let is_proper = run.starts_with(char::is_uppercase) && !begins && !is_loud;
         words_of(run, |word| {
             if is_stop(word) {
@@ -224,14 +228,23 @@ fn quoted(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut from = 0;
     while let Some(at) = text[from..].find(['"', '\'', '“', '`']).map(|at| from + at) {
         let open = text[at..].chars().next().unwrap_or('"');
-        let inside = at + open.len_utf8();
+        // Several in a row fence a block.
+        let marks =
+            if open == '`' { text[at..].bytes().take_while(|byte| *byte == b'`').count() } else { open.len_utf8() };
+        let inside = at + marks;
         let close = if open == '“' { '”' } else { open };
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let is_apostrophe = open == '\'' && text[..at].ends_with(is_word);
-        let end = text[inside..].char_indices().take(LONGEST).take_while(|(_, c)| *c != '\n').find(|(place, c)| {
-            *c == close && *place > 0 && !(open == '\'' && text[inside + place + 1..].starts_with(is_word))
-        });
-        match end.filter(|_| !is_apostrophe) {
+        if open == '\'' && text[..at].ends_with(is_word) {
+            from = inside;
+            continue;
+        }
+        let may_span_lines = matches!(open, '“' | '`');
+        let end = text[inside..].char_indices().take(LONGEST).take_while(|(_, c)| may_span_lines || *c != '\n').find(
+            |(place, c)| {
+                *c == close && *place > 0 && !(open == '\'' && text[inside + place + 1..].starts_with(is_word))
+            },
+        );
+        match end {
             Some((place, _)) => {
                 all.push(at..inside + place);
                 from = inside + place + close.len_utf8();
@@ -242,17 +255,19 @@ fn quoted(text: &str) -> Vec<std::ops::Range<usize>> {
     all
 }
 
-/// Chinese words, the longest first.
+/// Chinese words, the longest first, each once.
 fn translated(text: &str) -> Vec<Vec<Variant>> {
     const LONGEST: usize = 4;
     let mut groups = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for part in text.split(|c| !is_cjk(c)) {
         let mut rest = part;
         while !rest.is_empty() {
             let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8()).take(LONGEST).collect::<Vec<_>>();
             let known = ends.iter().rev().find_map(|end| Some((*end, CHINESE.get(&rest[..*end])?)));
             let end = known.map_or(ends[0], |(end, _)| end);
-            groups.extend(known.map(|(_, called)| {
+            let new = known.filter(|(end, _)| seen.insert(&rest[..*end]));
+            groups.extend(new.map(|(_, called)| {
                 let variant = |term: &String| Variant { term: term.clone(), weight: 1.0, in_parameters: false };
                 called.iter().map(variant).collect()
             }));
@@ -266,7 +281,8 @@ fn numbers(text: &str) -> usize {
     let stands_alone = |before: &str| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
     let digits = NUMBER.iter().flat_map(|number| number.find_iter(text));
     let words = NUMBER_WORD.iter().flat_map(|word| word.find_iter(text)).count();
-    digits.filter(|found| stands_alone(&text[..found.start()])).count() + words
+    let is_sum = |found: &regex::Match<'_>| !found.as_str().starts_with(|c: char| c.is_ascii_digit());
+    digits.filter(|found| is_sum(found) || stands_alone(&text[..found.start()])).count() + words
 }
 
 #[cfg(test)]
@@ -299,6 +315,9 @@ mod tests {
             .map(|(term, weight)| (term.to_owned(), weight))
         );
         assert_eq!(weights("it's 'x")[0].0, "s");
+        assert_eq!(weights("```\nweather of towns\n```")[0], ("weather".to_owned(), 0.65));
+        assert_eq!(weights("文件文件").iter().filter(|(term, _)| term == "file").count(), 1);
+        assert_eq!(numbers("US$100 and A$5, x1 2.5"), 3);
         assert_eq!(
             weights("删除文件"),
             [("删除", 1.0), ("除文", 1.0), ("文件", 1.0), ("delet", 1.0), ("file", 1.0)]
@@ -309,8 +328,8 @@ mod tests {
     #[test]
     fn values_are_seen_and_a_search_by_words_has_none() {
         let question = Question::of("a table for two in Rome at 7pm, $20.50 each");
-        assert_eq!((question.names, question.numbers, question.has_values), ([true, false, true], 3, true));
+        assert_eq!((question.slots, question.numbers, question.has_values), ([true, false, true], 3, true));
         let question = Question::of("send email");
-        assert_eq!((question.names, question.numbers, question.has_values), ([false; 3], 0, false));
+        assert_eq!((question.slots, question.numbers, question.has_values), ([false; 3], 0, false));
     }
 }

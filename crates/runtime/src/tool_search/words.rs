@@ -22,8 +22,10 @@ pub(super) fn is_stop(word: &str) -> bool {
     STOP.contains(word)
 }
 
+/// The stem of an English word. What is longer than any of them stays as it is.
 pub(super) fn stem(word: &str) -> String {
-    STEMMER.stem(word).into_owned()
+    const LONGEST: usize = 64;
+    if word.len() > LONGEST { word.to_owned() } else { STEMMER.stem(word).into_owned() }
 }
 
 /// Chinese, Japanese and Korean characters, whose words no blank separates.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use hermes_core::plural;
 use hermes_runtime::Snapshot;
 use hermes_runtime::registry::Entry;
 use hermes_runtime::tool_search::{Described, Hit, Index};
@@ -30,14 +31,18 @@ pub(super) struct Wanted {
 struct Line {
     name: String,
     #[serde(default)]
-    description: String,
+    description: Option<String>,
     #[serde(default)]
     parameters: Value,
 }
 
 impl Line {
     fn described(&self) -> Described<'_> {
-        Described { name: &self.name, description: &self.description, parameters: &self.parameters }
+        Described {
+            name: &self.name,
+            description: self.description.as_deref().unwrap_or_default(),
+            parameters: &self.parameters,
+        }
     }
 }
 
@@ -71,14 +76,18 @@ pub(super) fn run(
         return Ok(Exit::Done);
     }
     if hits.is_empty() {
-        out::line(&format!("No tool of {} has any of these words.", catalog.len()))?;
+        out::line(&format!("None of {} fits.", plural(catalog.len(), "tool")))?;
         return Ok(Exit::Done);
     }
     let columns = Abilities::of(Stream::Out, world).columns();
     let names: Vec<String> = hits.iter().map(|hit| visible(&catalog[hit.tool].name)).collect();
     let widest = names.iter().map(|name| width(name)).max().unwrap_or_default().min(40);
     let lines = names.iter().zip(&hits).map(|(name, hit)| {
-        let line = format!("{}  {}", padded(name, widest), visible(&catalog[hit.tool].description).replace('\n', " "));
+        let line = format!(
+            "{}  {}",
+            padded(name, widest),
+            visible(catalog[hit.tool].described().description).replace('\n', " ")
+        );
         one_line(&line, columns).trim_end().to_owned()
     });
     out::line(&lines.collect::<Vec<_>>().join("\n"))?;
@@ -89,7 +98,7 @@ fn of_this_build(snapshot: &Snapshot) -> Vec<Line> {
     let sees = |name: &str| snapshot.get(name).is_some();
     let line = |entry: &Arc<Entry>| Line {
         name: entry.tool.spec().name.to_string(),
-        description: entry.tool.describe(&sees).into_owned(),
+        description: Some(entry.tool.describe(&sees).into_owned()),
         parameters: entry.tool.parameters(&sees).into_owned(),
     };
     snapshot.entries().map(line).collect()
@@ -98,6 +107,7 @@ fn of_this_build(snapshot: &Snapshot) -> Vec<Line> {
 fn read(file: &Path) -> Result<Vec<Line>, Failure> {
     let text = std::fs::read_to_string(file);
     let text = text.map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let tools = lines.map(|(at, line)| {
         serde_json::from_str(line)
