@@ -171,6 +171,17 @@ fn a_task_that_is_named_is_a_conversation_and_one_that_is_not_is_a_program() {
     let said =
         exec(&hermes, &[], &lines).iter().map(|answer| result(answer)["status"] == "unchanged").collect::<Vec<_>>();
     assert_eq!(said, [false, false, false, false, true]);
+
+    let code = "MIIEabcdefghijklmnopqrstuvwxyz0123456789\n".repeat(3);
+    let marks = ["-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"];
+    hermes.home.write("k.txt", format!("{}\n{code}{}\n", marks[0], marks[1]));
+    let lines = [json!({}), json!({ "task": "t1" })].map(|mut line| {
+        line["tool"] = json!("read_file");
+        line["args"] = json!({ "path": "k.txt", "offset": 3, "limit": 1 });
+        line
+    });
+    let shown = exec(&hermes, &[], &lines).iter().map(|answer| result(answer)["content"].clone()).collect::<Vec<_>>();
+    assert_eq!(shown, [json!(format!("3|{}", code.lines().next().unwrap())), json!("3|[part of a private key]")]);
 }
 
 #[test]

@@ -123,7 +123,8 @@ async fn read_file(args: Args, cx: ToolCx) -> ToolResult {
     }
     known::remember(&cx, &path, file.fingerprint()).await;
     let mut window = file.window(&cx, &path, first, limit).await.map_err(failed)?;
-    if first > 1 {
+    // A program gets what is there.
+    if first > 1 && cx.segment.is_some() {
         hide_private_keys(&mut window, &file.head, first);
     }
     let (mut result, summary) = answer(&shown(&cx, &path), (file.lines(), stat.len), first, &window, cx.limits.line_chars);

@@ -208,6 +208,7 @@ async fn scope(args: &Args, cx: &ToolCx, globs: Vec<Glob>) -> Result<Scope, Tool
         with_hidden: args.include_hidden.unwrap_or(false),
         with_ignored: args.include_ignored.unwrap_or(false),
         judge: cx.judge.clone(),
+        is_for_a_model: cx.segment.is_some(),
         stop: Stop { deadline: Instant::now() + patience, cancel: cx.cancel.clone() },
     })
 }

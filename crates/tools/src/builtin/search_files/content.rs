@@ -414,7 +414,9 @@ fn rows_with<M: Matcher>(
             // Of the matches, only those of the window were kept.
             room = sink.room;
             let mut found = of_page(sink.rows, &(0..here.len()), *context as u64);
-            hide_private_keys(&mut found, &scope.real(path));
+            if scope.is_for_a_model {
+                hide_private_keys(&mut found, &scope.real(path));
+            }
             rows.extend(found);
         }
         before += count;

@@ -62,6 +62,8 @@ pub(super) struct Scope {
     pub(super) with_hidden: bool,
     pub(super) with_ignored: bool,
     pub(super) judge: Option<Arc<dyn Judge>>,
+    /// A model reads the answer, and no program.
+    pub(super) is_for_a_model: bool,
     pub(super) stop: Stop,
 }
 
