@@ -42,7 +42,7 @@ pub struct Setup {
     pub max_requests: u32,
     /// What the model is told first.
     pub system_prompt: String,
-    /// Whether the model takes pictures, as far as anybody knows.
+    /// Whether the model takes pictures, as far as anybody knows; the agent finds out more.
     pub sight: Sight,
 }
 
@@ -56,7 +56,6 @@ pub struct Agent {
     usage: Usage,
     /// News of processes in the background that the model has not been told yet.
     news: Vec<String>,
-    sight: Sight,
 }
 
 /// How a turn ended.
@@ -111,8 +110,7 @@ impl Agent {
         let shown = setup.definitions.current(&setup.wanted)?;
         let (wanted, task) = (Self::from_now_on(&setup.wanted), setup.task.in_conversation());
         let setup = Setup { task, wanted, ..setup };
-        let sight = setup.sight;
-        Ok(Self { setup, shown, messages, call_ids: HashSet::new(), usage: Usage::default(), news: Vec::new(), sight })
+        Ok(Self { setup, shown, messages, call_ids: HashSet::new(), usage: Usage::default(), news: Vec::new() })
     }
 
     /// The conversation so far, system message first.
@@ -187,7 +185,7 @@ impl Agent {
     /// the messages as they were, if there were any pictures.
     fn close_the_eyes(&mut self, refusal: &ModelError) -> Option<Vec<Message>> {
         let is_about_a_schema = !Stripped::named_in(&refusal.message).is_empty();
-        if is_about_a_schema || !pictures::may_be_refused(refusal, self.sight) || !pictures::any(&self.messages) {
+        if is_about_a_schema || !pictures::may_be_refused(refusal, self.setup.sight) || !pictures::any(&self.messages) {
             return None;
         }
         let before = self.messages.clone();
@@ -380,7 +378,7 @@ impl Turn<'_> {
         self.listener.hear(Event::Warned { call: None, message: &message });
         let answered = self.ask_once(definitions).await;
         match &answered {
-            Ok(_) => self.agent.sight = Sight::Blind,
+            Ok(_) => self.agent.setup.sight = Sight::Blind,
             // It was not the pictures, or nobody knows.
             Err(_) => self.agent.messages = before,
         }
@@ -401,7 +399,7 @@ impl Turn<'_> {
         let request = ModelRequest { messages: &self.agent.messages, definitions };
         let mut reply = self.agent.setup.model.respond(request, &mut deltas, self.cancel).await?;
         if pictures::any(&self.agent.messages) {
-            self.agent.sight = Sight::Sees;
+            self.agent.setup.sight = Sight::Sees;
         }
         self.agent.make_ids_unique(&mut reply.calls);
         self.end.usage += reply.usage;
@@ -445,7 +443,7 @@ impl Turn<'_> {
                 content: report.text.clone(),
             });
         }
-        if let Some(message) = pictures::message(&reports, self.agent.sight) {
+        if let Some(message) = pictures::message(&reports, self.agent.setup.sight) {
             self.agent.messages.push(message);
             pictures::keep_newest(&mut self.agent.messages);
         }

@@ -97,6 +97,8 @@ struct Plan {
     /// Where it works.
     folder: PathBuf,
     named: Vec<PathBuf>,
+    /// Paths of a command, which may have patterns in them.
+    patterns: Vec<PathBuf>,
     /// More than what is named.
     is_open: bool,
 }
@@ -142,7 +144,8 @@ impl Recorder {
         if open.is_none_or(|open| !open.tried.contains(&root)) && is_new(&root) {
             wish.areas.push(root.clone());
         }
-        for path in plan.named.iter().flat_map(|path| real_paths(path)) {
+        let matching = plan.patterns.iter().flat_map(|path| expanded(path));
+        for path in plan.named.iter().cloned().chain(matching).flat_map(|path| real_paths(&path)) {
             if is_new(&path) && !self.checkpoints.own.iter().any(|own| path.starts_with(own)) {
                 wish.named.push(path);
             }
@@ -256,8 +259,8 @@ fn expanded(path: &Path) -> Vec<PathBuf> {
 fn plan(touches: &Touches, cx: &ToolCx) -> Option<Plan> {
     let cwd = cx.environment.cwd();
     let folder = touches.runs_in.clone().unwrap_or_else(|| cwd.clone());
-    let mut named = touches.writes.clone();
-    let mut is_open = false;
+    let named = touches.writes.clone();
+    let (mut patterns, mut is_open) = (Vec::new(), false);
     if let Some(command) = &touches.command {
         let carried = cx.environment.carried();
         let place = CommandPlace { cwd: &folder, carried: &carried, shares_our_files: true };
@@ -266,10 +269,11 @@ fn plan(touches: &Touches, cx: &ToolCx) -> Option<Plan> {
         let changes = judge.map_or(Changes::Anything(Vec::new()), |judge| judge.changes(command, &place));
         is_open = matches!(changes, Changes::Anything(_));
         if let Changes::Only(paths) | Changes::Anything(paths) = changes {
-            named.extend(paths.iter().flat_map(|path| expanded(path)));
+            patterns = paths;
         }
     }
-    (is_open || !named.is_empty()).then_some(Plan { folder, named, is_open })
+    let is_any = is_open || !named.is_empty() || !patterns.is_empty();
+    is_any.then_some(Plan { folder, named, patterns, is_open })
 }
 
 /// The call in a few words, without secrets.

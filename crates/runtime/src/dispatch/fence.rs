@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use hermes_core::Touches;
 
-use super::{Call, Phase, Step};
+use super::{Call, Phase, Status, Step};
 use crate::registry::OwnerKind;
 use crate::task::Task;
 
@@ -62,16 +62,11 @@ pub(super) fn origin(call: &Call<'_>) -> Option<String> {
     // A server is somebody else, whatever its tools say about themselves.
     let is_outside = spec.outside || entry.owner.kind == OwnerKind::Mcp;
     let judged = || call.outside.clone();
-    // What a tool says when it could not do what it was asked is its own; a folder has stored results in it, but no words.
-    let may_read = outcome.status == super::Status::Ok;
     said.or_else(|| is_outside.then(|| spec.name.to_string())).or_else(judged).or_else(|| {
-        if !may_read {
-            return None;
-        }
         let task = call.scope.task;
         let stated = || entry.tool.touches(&call.arguments, &call.context(call.scope.cancel));
         let touches = call.touches.clone().unwrap_or_else(stated);
-        reads_outside(&touches, task).then(|| "a stored result from outside".to_owned())
+        reads_outside(&touches, task, outcome.status).then(|| "a stored result from outside".to_owned())
     })
 }
 
@@ -82,12 +77,13 @@ pub(super) fn folder(task: &Task) -> PathBuf {
 
 /// Whether a call may read one of them: by its path (links were followed), by a folder it is in, or by a command that
 /// runs among the session's own files or speaks of them.
-fn reads_outside(touches: &Touches, task: &Task) -> bool {
+fn reads_outside(touches: &Touches, task: &Task, status: Status) -> bool {
     if touches.reads.is_empty() && touches.command.is_none() {
         return false;
     }
     let folder = folder(task);
-    let meets = |path: &PathBuf| path.starts_with(&folder) || folder.starts_with(path);
+    // Who could not do what was asked in a folder around them has read none of them.
+    let meets = |path: &PathBuf| path.starts_with(&folder) || status == Status::Ok && folder.starts_with(path);
     let scratch = task.environment.scratch();
     let commands = touches.command.as_ref().is_some_and(|command| {
         let cwd = task.environment.cwd();

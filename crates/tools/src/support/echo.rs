@@ -4,6 +4,7 @@
 //! not changed, were never meant.
 
 use super::known;
+use super::matching::numbered;
 
 /// What a model took for the content of a file, if this is it.
 pub(crate) fn echo(content: &str) -> Option<&'static str> {
@@ -11,9 +12,8 @@ pub(crate) fn echo(content: &str) -> Option<&'static str> {
     if text.contains(known::UNCHANGED) && text.len() <= 2 * known::UNCHANGED.len() {
         return Some("this is the notice of read_file that the file has not changed, and no content");
     }
-    let number = |line: &str| line.split_once('|').and_then(|(number, _)| number.trim_start().parse::<u64>().ok());
     let lines: Vec<&str> = content.lines().filter(|line| !line.trim().is_empty()).collect();
-    let numbers: Vec<Option<u64>> = lines.iter().map(|line| number(line)).collect();
+    let numbers: Vec<Option<u64>> = lines.iter().map(|line| numbered(line).map(|(number, _)| number)).collect();
     let follows = numbers
         .windows(2)
         .filter(|pair| pair[0].is_some_and(|first| pair[1].is_some() && pair[1] == first.checked_add(1)))
@@ -21,11 +21,6 @@ pub(crate) fn echo(content: &str) -> Option<&'static str> {
     // Most lines carry the number that follows the one before.
     (follows > 0 && (follows + 1) * 10 >= lines.len() * 6)
         .then_some("these are lines with the numbers of read_file in front; send them without the numbers")
-}
-
-/// Whether a line begins like one of `read_file`.
-pub(crate) fn is_numbered(line: &str) -> bool {
-    line.split_once('|').is_some_and(|(number, _)| number.trim_start().parse::<u64>().is_ok())
 }
 
 #[cfg(test)]

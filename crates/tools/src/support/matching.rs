@@ -21,6 +21,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 pub(crate) use self::nearest::{is_there_already, nearest};
+pub(crate) use self::numbers::numbered;
 pub(crate) use self::windows::{Alike, Lines, Most, Piece, Window};
 
 use self::folded::{Change, Folded, Kinds};

@@ -9,9 +9,9 @@ use crate::prelude::*;
 use crate::support::diff;
 use crate::support::discretion::keeps_quiet;
 use crate::support::known;
-use crate::support::matching::{Found, Haystack, MOST_PLACES, Miss, Wanted, is_there_already, nearest};
+use crate::support::matching::{Found, Haystack, MOST_PLACES, Miss, Wanted, is_there_already, nearest, numbered};
 use crate::support::matching::{Lines, Strategy};
-use crate::support::echo::{echo, is_numbered};
+use crate::support::echo::echo;
 use crate::support::paths::{shown, similar, stated_file};
 use crate::support::text::read_for_editing;
 use crate::support::v4a::quietly;
@@ -66,7 +66,7 @@ pub(super) async fn change(cx: &ToolCx, path: &str, edits: &[One]) -> Result<Cha
     let quiet = keeps_quiet(cx, &path, &real, &before);
     let view = View::new(&before);
     // Where the file itself has numbers before a bar, they are data.
-    if !view.text().lines().any(is_numbered)
+    if !view.text().lines().any(|line| numbered(line).is_some())
         && let Some((index, why)) = edits.iter().enumerate().find_map(|(at, edit)| Some((at, echo(&edit.new_string)?)))
     {
         return Err(unchanged(&format!("{}in new_string {why}", which(edits, index))));

@@ -33,7 +33,7 @@ pub(super) fn taken_away(old: &str, new: &str) -> Option<(String, String)> {
 }
 
 /// `  12|text`: the number and the text.
-fn numbered(line: &str) -> Option<(u64, &str)> {
+pub(crate) fn numbered(line: &str) -> Option<(u64, &str)> {
     let (number, rest) = line.split_once('|')?;
     let number = number.trim_start_matches(' ');
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

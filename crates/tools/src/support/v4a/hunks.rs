@@ -47,7 +47,7 @@ pub(crate) fn placed(text: &str, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<NoPl
                 cursor = Cursor { seen: range.end, changed };
                 placed.push((range, found));
             }
-            Err(no) => match after_others(text, hunk, &placed).filter(|_| wrong.len() < MOST_TRIED) {
+            Err(no) => match (wrong.len() < MOST_TRIED).then(|| after_others(text, hunk, &placed)).flatten() {
                 Some(found) => {
                     let line = found.line;
                     placed.push((line..line, found));
