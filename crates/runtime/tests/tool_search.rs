@@ -70,9 +70,9 @@ fn names_come_first_in_any_spelling_of_the_question() {
     assert_eq!(found(&tools, "create_issue")[..3], ends);
     assert_eq!(found(&tools, "MCP__jira__Create_Issue")[0], "mcp__jira__create_issue");
     // In a sentence about another tool, and with whatever stands around a name.
-    let comment = "please comment on the issue for comments: create a comment with";
-    assert_eq!(found(&tools, comment)[0], "create_issue_comment");
-    assert_eq!(found(&tools, &format!("{comment} mcp__jira__create_issue"))[0], "mcp__jira__create_issue");
+    let (many, about) = (values(TOOLS), "create a mix track of these songs for my party");
+    assert_ne!(found(&many, about)[0], "math.hypot");
+    assert_eq!(found(&many, &format!("use `math.hypot`: {about}"))[0], "math.hypot");
     for question in ["create_issue?", "`create_issue`", "create_issue()", "\"create_issue\"", "请用create_issue"] {
         assert_eq!(found(&tools, question)[0], "create_issue", "{question}");
     }

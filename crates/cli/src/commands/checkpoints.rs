@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_core::{Judge as _, Redactor as _, grouped, plural, stated_path};
 use hermes_exec::checkpoints::{Change, Checkpoint, CheckpointError, Checkpoints, Gone, Limits, Purpose, Totals};
+use hermes_exec::files;
 use serde_json::{Value, json};
 
 use crate::approvals;
@@ -121,10 +122,8 @@ fn real(world: &World, paths: &[PathBuf]) -> Vec<PathBuf> {
         if leads_on && let Ok(real) = path.canonicalize() {
             return real;
         }
-        // What was removed has no real path any more, but some folder around it has.
-        let around = path.ancestors().skip(1).find_map(|above| Some((above, above.canonicalize().ok()?)));
-        let real = around.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)));
-        real.unwrap_or(path)
+        let parent = path.parent().and_then(|parent| files::real_path(parent).ok());
+        parent.zip(path.file_name()).map_or_else(|| path.clone(), |(parent, name)| parent.join(name))
     };
     paths.iter().map(real).collect()
 }

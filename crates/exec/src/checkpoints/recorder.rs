@@ -21,6 +21,7 @@ use super::notes::Note;
 use super::snapshot::Snapshot;
 use super::store::{Sharing, Store};
 use super::{CheckpointError, Checkpoints, Project, Purpose, Target, Totals, WAIT, Wish};
+use crate::files::real_path;
 
 /// The longest reason that is kept, in characters.
 const REASON: usize = 120;
@@ -226,12 +227,7 @@ impl Recorder {
 /// A path as somebody names it, and where it leads if it is a link: both free of links in the folders above.
 fn real_paths(path: &Path) -> Vec<PathBuf> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
-    // The deepest folder that is there, with the rest as written.
-    let real_parent = parent.ancestors().find_map(|above| {
-        let rest = parent.strip_prefix(above).ok()?;
-        Some(above.canonicalize().ok()?.join(rest))
-    });
-    let stated = real_parent.unwrap_or_else(|| parent.to_path_buf()).join(name);
+    let stated = real_path(parent).unwrap_or_else(|_| parent.to_path_buf()).join(name);
     let led = stated.canonicalize().ok().filter(|led| *led != stated);
     std::iter::once(stated).chain(led).collect()
 }

@@ -415,6 +415,11 @@ fn hermes_itself_is_not_kept_because_somebody_names_a_folder_around_it() {
     let turn = here.last();
     here.restore(&turn);
     assert_eq!((fs::read_to_string(&memory).unwrap(), fs::read_to_string(&beside).unwrap()), ("2".into(), "1".into()));
+    let store = here.home.join(".hermes/checkpoints/store.git");
+    let kept =
+        Command::new("git").arg("--git-dir").arg(store).args(["log", "--all", "--name-only", "--format="]).output();
+    let kept = String::from_utf8(kept.unwrap().stdout).unwrap();
+    assert!(kept.contains("around/x") && !kept.contains("memory.md"), "{kept}");
     // The home is nobody's project, whoever names it.
     let why = here.turn_with(&[Touches::writing(here.home.clone())], |_| {}).unwrap_err();
     assert!(why.contains("no project"), "{why}");
